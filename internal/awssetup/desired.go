@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 )
 
 // Wiring is the set of AWS resources that delivers notices to one cluster, in one
@@ -69,7 +71,7 @@ const (
 // Partition.
 func Desired(cluster, account, region string) Wiring {
 	w := Wiring{
-		Cluster: cluster, Account: account, Region: region, Partition: partition(region),
+		Cluster: cluster, Account: account, Region: region, Partition: snapshot.Partition(region),
 		Queue: Queue{
 			Name: QueueName(cluster), Retention: retention,
 			Visibility: visibility, Wait: longPoll, MaxReceives: maxReceives,
@@ -109,19 +111,6 @@ func (w Wiring) GroupARN(group string) string {
 
 func (w Wiring) arn(service, resource string) string {
 	return strings.Join([]string{"arn", w.Partition, service, w.Region, w.Account, resource}, ":")
-}
-
-// partition returns the partition of a region (AWS General Reference, "Amazon
-// Resource Names").
-func partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	default:
-		return "aws"
-	}
 }
 
 // The tags of the resources that Lifeboat creates.

@@ -49,6 +49,8 @@ run.`
 // doctorFlags are the flags of the command doctor.
 type doctorFlags struct {
 	cluster, queueURL, region string
+	account                   string
+	parameters                map[string]string
 	offline, probe            bool
 	files                     []string
 }
@@ -81,6 +83,8 @@ func newDoctor(s *session) *cobra.Command {
 	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster (default: the cluster of the kubeconfig)")
 	flags.StringVar(&f.queueURL, "queue-url", "", "URL of the queue that Lifeboat reads, if lifeboat aws did not create it")
 	flags.StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the queue or of the AWS configuration)")
+	flags.StringVar(&f.account, "account", "", "with --offline: AWS account of the files, if they do not contain it")
+	flags.StringToStringVar(&f.parameters, "parameter", nil, "with --offline: value of a parameter or variable of the files, as NAME=VALUE; repeatable")
 	flags.BoolVar(&f.probe, "probe", false, "also send a test event through each rule, and measure the time until lifeboatd answers")
 	flags.BoolVar(&f.offline, "offline", false, "check the files given with -f, without an account")
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "file to check; - is standard input; repeatable")
@@ -93,6 +97,10 @@ func (f *doctorFlags) check() error {
 		return usageErrorf("there is nothing to check: add -f FILE")
 	case !f.offline && len(f.files) > 0:
 		return usageErrorf("-f works only without an account: add --offline")
+	case !f.offline && (f.account != "" || len(f.parameters) > 0):
+		return usageErrorf("--account and --parameter are for files: add --offline")
+	case f.account != "" && !accountFormat.MatchString(f.account):
+		return usageErrorf("%q is not an AWS account: write its 12 digits", f.account)
 	case f.offline && f.probe:
 		return usageErrorf("--probe needs an account: remove --offline")
 	case f.cluster != "" && !clusterFormat.MatchString(f.cluster):

@@ -23,7 +23,7 @@ func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 		}
 		files = append(files, file)
 	}
-	found, err := template.Read(files, template.Place{Region: d.flags.region})
+	found, err := template.Read(files, template.Given{Account: d.flags.account, Region: d.flags.region, Parameters: d.flags.parameters})
 	if err != nil {
 		return nil, err
 	}

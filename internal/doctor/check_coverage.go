@@ -15,7 +15,7 @@ import (
 // checkCoverage checks for each kind of notice that some rule delivers it completely,
 // and that only one does.
 func checkCoverage(e *diagnosis) []finding.Finding {
-	open := slices.ContainsFunc(e.rules, func(r *rule) bool { return r.unresolved })
+	open := slices.ContainsFunc(e.rules, func(r *rule) bool { return len(r.unresolved) > 0 || e.mayTarget(r) })
 	if e.QueueMissing || open || e.rulesDenied() {
 		return nil // already reported
 	}
@@ -82,7 +82,7 @@ func (e *diagnosis) coverage(kind string) coverage {
 			if !r.receivesEvents(e.Region) || !e.targetsQueue(r) || !matchesSample(r, example) {
 				continue
 			}
-			c.by[example.name] = append(c.by[example.name], r.Name)
+			c.by[example.name] = append(c.by[example.name], r.Title())
 			if asked := e.narrowingFields(r, example); len(asked) == 0 {
 				c.complete = true
 			} else {
@@ -101,9 +101,10 @@ func (e *diagnosis) coverage(kind string) coverage {
 func (e *diagnosis) narrowingFields(r *rule, example sampleEvent) []string {
 	var paths []string
 	for _, m := range r.compiled.ExplainEvent(example.event).Mismatches {
-		if place := m.Path == "account" || m.Path == "region"; !place || e.Account != "" {
-			paths = append(paths, m.Path)
+		if m.Path == "account" && e.Account == "" || m.Path == "region" && e.Region == "" {
+			continue // checkPlaces reports it
 		}
+		paths = append(paths, m.Path)
 	}
 	return paths
 }
@@ -119,15 +120,32 @@ func (e *diagnosis) covered(kind string, c coverage) []finding.Finding {
 	case len(c.missing) > 0:
 		f.ID = idKindPartlyCovered
 		f.Problem = "no rule delivers " + joinList(c.missing)
+		if slices.Contains(c.missing, defaultInterruption) {
+			f.Severity = finding.Broken
+			f.Problem += ": terminate is the default action, so most notices are lost"
+		}
 		f.Fix, f.Change = e.fixCoverage(kind), e.addRule(kind)
 	case !c.complete && !isGroupScoped(kind):
 		f.ID = idKindPartlyCovered
 		f.Problem = "the rules deliver it only for some events: their patterns require a particular " + joinList(c.narrowed)
+		if kind == notice.KindSpotInterruption && slices.ContainsFunc(c.narrowed, isSingular) {
+			f.Severity = finding.Broken
+			f.Problem += ", so that nearly all of them are lost"
+		}
 		f.Fix, f.Change = e.fixCoverage(kind), e.addRule(kind)
 	default:
 		return coveredTwice(kind, c)
 	}
 	return []finding.Finding{f}
+}
+
+// defaultInterruption is the example of a spot interruption with the default action
+// (EC2 User Guide, "Spot Instance interruption notices").
+const defaultInterruption = "spot-interruption-warning (terminate)"
+
+// isSingular reports whether each event or each instance has its own value of a field.
+func isSingular(path string) bool {
+	return slices.Contains([]string{"id", "time", "detail.instance-id"}, path)
 }
 
 // isGroupScoped reports whether rules for a kind are usually limited to Auto Scaling
@@ -166,7 +184,7 @@ func (e *diagnosis) rulesWithOtherTargets(kinds []string) []string {
 	var names []string
 	for _, r := range e.all {
 		if r.receivesEvents(e.Region) && !e.targetsQueue(r) && slices.ContainsFunc(kinds, func(kind string) bool { return slices.Contains(r.kinds, kind) }) {
-			names = append(names, r.Name)
+			names = append(names, r.Title())
 		}
 	}
 	return names

@@ -100,12 +100,19 @@ func (e *diagnosis) clusterOr(other string) string {
 func checkUnread(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, u := range e.Unread {
-		all = append(all, finding.Finding{
-			Severity: finding.Unknown, ID: idNotUnderstood, Object: u.From, Problem: u.What,
-			Fix: "add the files with its values, or check the account: lifeboat doctor --cluster NAME",
-		})
+		all = append(all, notUnderstood(u.From, u.What, u.Fix))
 	}
 	return all
+}
+
+// notUnderstood reports what a file leaves open. flags are the flags that supply it;
+// empty if there are none.
+func notUnderstood(object, problem, flags string) finding.Finding {
+	f := finding.Finding{Severity: finding.Unknown, ID: idNotUnderstood, Object: object, Problem: problem, Fix: flags}
+	if flags == "" {
+		f.Fix = "add the files with its values, or check the account: lifeboat doctor --cluster NAME"
+	}
+	return f
 }
 
 // checkEngine compares the results of EventBridge's own pattern test with Lifeboat's.

@@ -74,7 +74,7 @@ func (e *diagnosis) receivesHookEvents(group string, h Hook) bool {
 	}
 	return slices.ContainsFunc(e.all, func(r *rule) bool {
 		feeds := !r.TargetsKnown || len(r.To(e.Queue)) > 0
-		return feeds && r.receivesEvents(e.Region) && (r.unresolved || r.compiled != nil && r.compiled.CouldMatch(event, hookFields()...))
+		return feeds && r.receivesEvents(e.Region) && (len(r.unresolved) > 0 || r.compiled != nil && r.compiled.CouldMatch(event, hookFields()...))
 	})
 }
 

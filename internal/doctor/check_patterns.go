@@ -1,12 +1,15 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -16,16 +19,36 @@ func checkPatterns(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, r := range e.rules {
 		switch {
-		case r.unresolved:
+		case r.Scheduled:
+		case len(r.unresolved) > 0:
+			all = append(all, notUnderstood(r.From, "its pattern depends on values that the template does not define: "+joinList(r.unresolved), symbol.Supply(r.Pattern)))
 		case r.err != nil:
 			all = append(all, e.invalid(r))
 		case len(r.lint.Matches) == 0 && r.forNotices:
 			all = append(all, e.matchesNothing(r))
 		default:
 			all = append(all, e.lints(r)...)
+			all = append(all, e.checkPlaces(r)...)
 		}
 	}
 	return all
+}
+
+// checkPlaces reports a pattern that names an account or a region, if those of the
+// files are not known.
+func (e *diagnosis) checkPlaces(r *rule) []finding.Finding {
+	written := r.compiled.PathsWith(func(value string) bool { return !symbol.Within(value) })
+	open := ""
+	if e.Account == "" && slices.Contains(written, "account") {
+		open += symbol.Account
+	}
+	if e.Region == "" && slices.Contains(written, "region") {
+		open += symbol.Region
+	}
+	if open == "" || !r.forNotices {
+		return nil
+	}
+	return []finding.Finding{notUnderstood(r.object(), "its pattern names an account or a region, and the files do not say whether it is theirs", symbol.Supply(open))}
 }
 
 // invalid reports a pattern that EventBridge refuses.
@@ -95,7 +118,7 @@ func (e *diagnosis) lints(r *rule) []finding.Finding {
 		f.Fix = e.fix(r.From, false, l.Suggestion, "")
 		if l.Severity != pattern.SeverityAdvice {
 			f.Problem = sentence(l)
-			f.Fix, f.Change = e.fixPattern(r, l.Suggestion), usePattern(r)
+			f.Fix, f.Change = e.fixPattern(r, cmp.Or(l.Suggestion, "compare "+cmp.Or(l.Path, "the pattern")+" with an event that the rule should match")), usePattern(r)
 		}
 		all = append(all, f)
 	}

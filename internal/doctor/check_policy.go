@@ -3,11 +3,13 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -43,7 +45,7 @@ func checkPolicy(e *diagnosis) []finding.Finding {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueuePolicyOpen, Object: e.queueObject(),
 			Problem: "its policy lets " + open + " send to it: a forged notice drains nodes, and a flood of messages delays real notices",
-			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", condition(feeding, e.account())), ""),
+			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", e.conditionText(feeding)), ""),
 			Change: together(restrict(e.queue.ARN, statements, "ArnEquals", "aws:SourceArn", arnsOf(feeding)),
 				restrict(e.queue.ARN, statements, "StringEquals", "aws:SourceAccount", e.account())),
 		})
@@ -74,22 +76,29 @@ func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []
 			Severity: finding.Broken, ID: idQueuePolicyRefuses, Object: e.queueObject(), Kinds: kinds,
 			Problem: e.denialReason(len(by[queuepolicy.Deny]) > 0, len(refused) < len(feeding)) +
 				": EventBridge cannot deliver the events of " + joinList(names),
-			Fix:    e.fixQueue("add to its policy: "+allowStatement(refused, e.account(), e.queue.ARN), ""),
+			Fix:    e.fixQueue("add to its policy: "+e.allowStatementText(refused, e.queue), ""),
 			Change: allowRules(refused, e.account(), e.queue.ARN),
 		}
 		if denied := by[queuepolicy.Deny]; len(denied) > 0 {
-			f.Fix = e.fixQueue("add to its statement with Effect Deny the condition "+exemption(denied), "")
+			f.Fix = e.fixQueue("add to its statement with Effect Deny the condition "+e.exemption(denied), "")
 			f.Change = together(exempt(e.queue.ARN, e.denying(policy, denied), denied), allowRules(refused, e.account(), e.queue.ARN))
-			f.Fix += "; and add the statement " + allowStatement(refused, e.account(), e.queue.ARN)
+			f.Fix += "; and add the statement " + e.allowStatementText(refused, e.queue)
 		}
 		all = append(all, f)
 	}
 	if undecided := by[queuepolicy.Unknown]; len(undecided) > 0 {
 		names, _ := namesAndKinds(undecided)
+		if flags := symbol.Supply(e.openInPolicy(undecided)); flags != "" {
+			return append(all, finding.Finding{
+				Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
+				Problem: "whether its policy lets " + joinList(names) + " send depends on values that the files do not define",
+				Fix:     flags + e.literals(),
+			})
+		}
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
 			Problem: "whether its policy lets " + joinList(names) + " send depends on a condition that only AWS can evaluate",
-			Fix:     e.fixQueue("replace it: "+allowStatement(feeding, e.account(), e.queue.ARN), ""),
+			Fix:     e.fixQueue("replace it: "+e.allowStatementText(feeding, e.queue), ""),
 			Change:  together(onQueue(e.queue.ARN, func(q *snapshot.Queue) { q.Policy = "" }), allowRules(feeding, e.account(), e.queue.ARN)),
 		})
 	}
@@ -107,8 +116,8 @@ func (e *diagnosis) denying(policy *queuepolicy.Policy, rules []*rule) []int {
 }
 
 // exemption returns the condition that excludes rules from a statement.
-func exemption(rules []*rule) string {
-	text, err := json.Marshal(map[string]any{denyOperator: map[string]any{"aws:SourceArn": arnsOf(rules)}})
+func (e *diagnosis) exemption(rules []*rule) string {
+	text, err := json.Marshal(map[string]any{denyOperator: map[string]any{"aws:SourceArn": e.references(rules)}})
 	if err != nil {
 		return err.Error()
 	}
@@ -139,7 +148,7 @@ func (e *diagnosis) account() string {
 
 func namesAndKinds(rules []*rule) (names, kinds []string) {
 	for _, r := range rules {
-		names = append(names, r.Name)
+		names = append(names, r.Title())
 		kinds = union(kinds, r.intendedKinds)
 	}
 	return names, kinds
@@ -159,8 +168,21 @@ func deliveryRequest(ruleARN, account, queueARN string) queuepolicy.Request {
 	}
 }
 
-// foreignAccount is an account id that no customer uses.
-const foreignAccount = "999999999999"
+// foreignAccount and otherAccount are account ids that no customer uses.
+const (
+	foreignAccount = "999999999999"
+	otherAccount   = "999999999998"
+)
+
+// onlyAccount returns foreignAccount if the policy allows its rules, and not those of
+// another foreign account: the policy then names it.
+func onlyAccount(policy *queuepolicy.Policy, queueARN string) string {
+	rule := "arn:aws:events:" + snapshot.Part(queueARN, 3) + ":" + otherAccount + ":rule/foreign"
+	if policy.Evaluate(deliveryRequest(rule, otherAccount, queueARN)) == queuepolicy.NoOpinion {
+		return foreignAccount
+	}
+	return ""
+}
 
 // tooPermissiveFor names the foreign senders that a policy allows, and the statements
 // that allow them. It returns "" if there are none.
@@ -178,6 +200,9 @@ func tooPermissiveFor(policy *queuepolicy.Policy, queueARN string) (who string, 
 	case policy.Evaluate(anyone):
 		return "anyone", by
 	case policy.Evaluate(rule):
+		if other := onlyAccount(policy, queueARN); other != "" {
+			return "the rules of the account " + other, by
+		}
 		return "the rules of every AWS account", by
 	}
 	return "", nil
@@ -223,4 +248,45 @@ func (e *diagnosis) deadLetterDenies(r *rule, arn string) bool {
 	}
 	verdict := policy.Evaluate(deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), arn))
 	return verdict == queuepolicy.NoOpinion || verdict == queuepolicy.Deny
+}
+
+// openInPolicy returns the texts with symbols that decide whether the policy lets
+// rules send.
+func (e *diagnosis) openInPolicy(rules []*rule) string {
+	text := ""
+	for _, name := range symbol.Undefined(e.queue.Policy) {
+		if one := symbol.Open(name); !strings.Contains(rules[0].ARN+e.queue.ARN, one) {
+			text += one // the others are equal to themselves
+		}
+	}
+	for _, place := range []struct {
+		symbol  string
+		written *regexp.Regexp
+	}{{symbol.Account, writtenAccount}, {symbol.Region, writtenRegion}} {
+		if place.written.MatchString(e.queue.Policy) && strings.Contains(rules[0].ARN+e.queue.ARN, place.symbol) {
+			text += place.symbol
+		}
+	}
+	return text
+}
+
+// Accounts and regions that are written out in a policy.
+var (
+	writtenAccount = regexp.MustCompile(`"([0-9]{12})"|:([0-9]{12}):`)
+	writtenRegion  = regexp.MustCompile(`"arn:[^:"]*:[^:"]*:([a-z]+-[a-z-]+-[0-9]+):`)
+)
+
+// literals names the account and the region that the policy contains.
+func (e *diagnosis) literals() string {
+	var all []string
+	if m := writtenAccount.FindStringSubmatch(e.queue.Policy); m != nil && e.Account == "" {
+		all = append(all, "account "+m[1]+m[2])
+	}
+	if m := writtenRegion.FindStringSubmatch(e.queue.Policy); m != nil && e.Region == "" {
+		all = append(all, "region "+m[1])
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (the policy names " + joinList(all) + ")"
 }

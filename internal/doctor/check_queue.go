@@ -193,7 +193,7 @@ func checkDeadLetters(e *diagnosis) []finding.Finding {
 	if ok && dead.Known && dead.Retention <= q.Retention {
 		edit := "set MessageRetentionPeriod to 1209600"
 		all = append(all, finding.Finding{
-			Severity: finding.Warning, ID: idDeadLetterRetention, Object: "queue " + dead.Name,
+			Severity: finding.Warning, ID: idDeadLetterRetention, Object: "queue " + dead.Title(),
 			Problem: fmt.Sprintf("it keeps messages for %s after they were first sent, and the queue itself for %s: messages that arrive late expire immediately", formatDuration(dead.Retention), formatDuration(q.Retention)),
 			Fix:     e.fix(dead.From, e.hasLifeboatName(), edit, e.setAttributes(dead, "MessageRetentionPeriod=1209600")),
 			Change:  onQueue(dead.ARN, func(q *snapshot.Queue) { q.Retention = fixRetention }),

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -12,6 +13,10 @@ import (
 func checkTargets(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, r := range e.rules {
+		if e.mayTarget(r) {
+			arn := r.Targets[0].ARN
+			all = append(all, notUnderstood(r.object(), "the files do not say whether its target "+arn+" is the queue "+e.queue.Title(), symbol.Supply(arn+e.queue.ARN)))
+		}
 		for _, t := range r.To(e.queue.ARN) {
 			all = append(all, e.checkInput(r, t)...)
 			all = append(all, e.checkFIFO(r, t)...)
@@ -66,7 +71,7 @@ func (e *diagnosis) checkFIFO(r *rule, t snapshot.Target) []finding.Finding {
 func (e *diagnosis) checkDelivery(r *rule, t snapshot.Target) []finding.Finding {
 	var all []finding.Finding
 	from, to := snapshot.Part(r.ARN, 3), snapshot.Part(t.ARN, 3)
-	if from != "" && to != "" && from != to && !strings.HasPrefix(from, "{") && !strings.HasPrefix(to, "{") {
+	if from != "" && to != "" && symbol.Equal(from, to) == symbol.No {
 		all = append(all, finding.Finding{
 			Severity: finding.Broken, ID: idTargetOtherRegion, Object: r.object(), Kinds: r.intendedKinds,
 			Problem: fmt.Sprintf("the rule is in %s and the queue in %s: EventBridge delivers only to queues of its own region", from, to),
@@ -93,7 +98,7 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 		for _, t := range r.To(e.queue.ARN) {
 			switch {
 			case t.DeadLetterARN == "":
-				without, from = append(without, r.Name), r.From
+				without, from = append(without, r.Title()), r.From
 			case e.deadLetterDenies(r, t.DeadLetterARN):
 				queues = union(queues, []string{t.DeadLetterARN})
 				by[t.DeadLetterARN] = append(by[t.DeadLetterARN], r)
@@ -104,9 +109,9 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 	for _, arn := range queues {
 		q, _ := e.FindQueue(arn)
 		names, _ := namesAndKinds(by[arn])
-		edit := "add to its policy: " + allowStatement(by[arn], snapshot.Part(arn, 4), arn)
+		edit := "add to its policy: " + e.allowStatementText(by[arn], q)
 		all = append(all, finding.Finding{
-			Severity: finding.Warning, ID: idTargetDeadLetterRefuse, Object: "queue " + q.Name,
+			Severity: finding.Warning, ID: idTargetDeadLetterRefuse, Object: "queue " + q.Title(),
 			Problem: "its policy does not let " + joinList(names) + " send undeliverable events to it: EventBridge drops them silently",
 			Fix:     e.fix(q.From, e.hasLifeboatName(), edit, edit),
 			Change:  allowRules(by[arn], snapshot.Part(arn, 4), arn),

@@ -17,7 +17,7 @@ import (
 // ofTemplate returns the findings about a template.
 func ofTemplate(t *testing.T, name, text string) []string {
 	t.Helper()
-	s, err := template.Read([]template.File{{Name: name, Data: []byte(text)}}, template.Place{})
+	s, err := template.Read([]template.File{{Name: name, Data: []byte(text)}}, template.Given{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func readOffline(t *testing.T, path string) []finding.Finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := template.Read([]template.File{{Name: filepath.Base(path), Data: data}}, template.Place{Region: regionOf(path)})
+	s, err := template.Read([]template.File{{Name: filepath.Base(path), Data: data}}, template.Given{Region: regionOf(path)})
 	if err != nil {
 		t.Fatal(err)
 	}

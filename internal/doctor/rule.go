@@ -7,6 +7,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // rule is a rule with the analysis of its pattern.
@@ -25,9 +26,9 @@ type rule struct {
 	// can be inferred. intendedKinds are the kinds that it would match.
 	fixedPattern  string
 	intendedKinds []string
-	// unresolved means that the template does not define parts of the pattern, so it
-	// is not checked.
-	unresolved bool
+	// unresolved are the values of the pattern that the template does not define and
+	// that decide which events it matches.
+	unresolved []string
 	// forNotices means that the rule matches, or should match, events of the services
 	// that send notices.
 	forNotices bool
@@ -48,7 +49,10 @@ func analyzeRule(from snapshot.Rule, want awssetup.Wiring, examples []sampleEven
 		expected = want.Rules[i]
 		r.role = expected.Role
 	}
-	if r.unresolved = strings.Contains(r.Pattern, snapshot.Unresolved); r.unresolved {
+	if r.Scheduled {
+		return r
+	}
+	if r.unresolved = undefinedParts(r.Pattern); len(r.unresolved) > 0 {
 		r.forNotices = true
 		return r
 	}
@@ -73,6 +77,26 @@ func analyzeRule(from snapshot.Rule, want awssetup.Wiring, examples []sampleEven
 	r.intendedKinds = union(r.intendedKinds, r.kinds)
 	r.forNotices = r.role != "" || len(r.kinds) > 0 || len(r.intendedKinds) > 0 || mentionsAWS(r.Pattern)
 	return r
+}
+
+// undefinedParts returns the values of a pattern that the template does not define,
+// unless each of them is the name of an Auto Scaling group: a rule for certain groups
+// is checked like any other.
+func undefinedParts(text string) []string {
+	names := symbol.Undefined(text)
+	if len(names) == 0 {
+		return nil
+	}
+	p, err := pattern.Compile([]byte(text))
+	if err != nil {
+		return names
+	}
+	for _, path := range p.PathsWith(symbol.Within) {
+		if path != "detail.AutoScalingGroupName" && path != "account" && path != "region" {
+			return names
+		}
+	}
+	return nil
 }
 
 // mentionsAWS reports whether a pattern contains a service that sends notices. It is
@@ -103,9 +127,9 @@ func union(a, b []string) []string {
 // object returns the rule's name for findings.
 func (r *rule) object() string {
 	if r.OnDefaultBus() {
-		return "rule " + r.Name
+		return "rule " + r.Title()
 	}
-	return "rule " + r.Name + " on bus " + snapshot.BusName(r.Bus)
+	return "rule " + r.Title() + " on bus " + snapshot.BusName(r.Bus)
 }
 
 // receivesEvents reports whether AWS events reach the rule.
@@ -116,5 +140,5 @@ func (r *rule) receivesEvents(region string) bool {
 // inOtherRegion reports whether the rule is in another region than the cluster.
 func (r *rule) inOtherRegion(region string) bool {
 	at := snapshot.Part(r.ARN, 3)
-	return region != "" && at != "" && !strings.HasPrefix(at, "{") && at != region
+	return region != "" && at != "" && symbol.Equal(at, region) == symbol.No
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -101,10 +102,22 @@ func (e *diagnosis) queuesToCheck() []snapshot.Queue {
 			if !r.forNotices || snapshot.Part(t.ARN, 2) != "sqs" {
 				continue
 			}
-			q, _ := e.FindQueue(t.ARN)
+			q, ok := e.FindQueue(t.ARN)
+			if !ok && slices.ContainsFunc(e.Queues, func(o snapshot.Queue) bool { return symbol.Equal(o.ARN, t.ARN) == symbol.Maybe }) {
+				continue // it may be one of these; mayTarget
+			}
 			if !slices.ContainsFunc(queues, func(o snapshot.Queue) bool { return o.ARN == q.ARN }) {
 				queues = append(queues, q)
 			}
+		}
+	}
+	for _, q := range e.Queues {
+		may := func(r *rule) bool {
+			one := diagnosis{Snapshot: e.Snapshot, queue: q}
+			return one.mayTarget(r)
+		}
+		if slices.ContainsFunc(e.all, may) && !slices.ContainsFunc(queues, func(o snapshot.Queue) bool { return o.ARN == q.ARN }) {
+			queues = append(queues, q)
 		}
 	}
 	if len(queues) == 0 {
@@ -131,6 +144,8 @@ func (e *diagnosis) relevantRules() []*rule {
 func (e *diagnosis) targetsQueue(r *rule) bool {
 	switch {
 	case !r.TargetsKnown:
+		return r.forNotices
+	case e.mayTarget(r):
 		return r.forNotices
 	case e.queue.ARN == "":
 		return r.forNotices && len(r.Targets) > 0
@@ -183,7 +198,21 @@ func (e *diagnosis) setAttributes(q snapshot.Queue, attributes string) string {
 	return "aws sqs set-queue-attributes --queue-url " + url + " --attributes " + attributes
 }
 
-func (e *diagnosis) queueObject() string { return "queue " + e.queue.Name }
+func (e *diagnosis) queueObject() string { return "queue " + e.queue.Title() }
+
+// mayTarget reports whether the queue may be a target of the rule: the files do not
+// say so.
+func (e *diagnosis) mayTarget(r *rule) bool {
+	return r.forNotices && len(r.To(e.queue.ARN)) == 0 && slices.ContainsFunc(r.Targets, func(t snapshot.Target) bool {
+		return e.queue.ARN != "" && symbol.Equal(t.ARN, e.queue.ARN) == symbol.Maybe && !e.isOtherQueue(t.ARN)
+	})
+}
+
+// isOtherQueue reports whether an ARN is that of another queue in the files.
+func (e *diagnosis) isOtherQueue(arn string) bool {
+	_, ok := e.FindQueue(arn)
+	return ok && arn != e.queue.ARN
+}
 
 // distinct removes duplicate findings: the rules of two queues can have the same.
 func distinct(all []finding.Finding) []finding.Finding {

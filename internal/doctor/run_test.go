@@ -90,7 +90,19 @@ func TestRun(t *testing.T) {
 		{"only two of the three actions", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"detail":{"instance-action":["terminate","stop"]}}`),
 			[]string{"warning kind-partly-covered" + kind}, "spot-interruption-warning (hibernate)"},
 		{"one instance only", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"detail":{"instance-id":["i-1"]}}`),
-			[]string{"warning kind-partly-covered" + kind}, "a particular detail.instance-id"},
+			[]string{"broken kind-partly-covered" + kind}, "a particular detail.instance-id"},
+		{"only the stop action", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"detail":{"instance-action":["stop"]}}`),
+			[]string{"broken kind-partly-covered" + kind}, "most notices are lost"},
+		{"a zone as region", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"region":["us-east-1a"]}`),
+			[]string{"broken rule-matches-nothing" + rule}, "it is not an AWS region"},
+		{"a policy for one foreign account", queue(func(q *snapshot.Queue) {
+			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*","Condition":{"StringEquals":{"aws:SourceAccount":"999999999999"}}},`, 1)
+		}), []string{"warning queue-policy-open" + main}, "the rules of the account 999999999999"},
+		{"the name of a service in place of the source", pattern(`{"source":["ec2.amazonaws.com"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`),
+			[]string{"broken rule-matches-nothing" + rule}, `"aws.ec2"`},
+		{"a schedule also fills the queue", func(s *snapshot.Snapshot, _ *doctor.Cluster) {
+			s.Rules = append(s.Rules, snapshot.Rule{Name: "nightly", ARN: want.RuleARN(s.Rules[0].Name), Enabled: true, Scheduled: true, TargetsKnown: true, Targets: s.Rules[0].Targets})
+		}, []string{}, ""},
 		{"another account's events", pattern(`{"source":["aws.ec2"],"account":["999999999999"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`),
 			[]string{"broken kind-uncovered" + kind}, "no rule delivers such notices"},
 		{"by wildcard", pattern(`{"source":["aws.ec2"],"detail-type":[{"wildcard":"EC2 Spot Instance*Warning"}]}`), []string{}, ""},
@@ -228,7 +240,7 @@ func TestEmittedTemplatesHaveNoFindings(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{"template.json": cloudFormation, "template.yaml": yaml, "main.tf.json": terraform} {
 		for _, region := range []string{"", testRegion} {
-			s, err := template.Read([]template.File{{Name: name, Data: data}}, template.Place{Region: region})
+			s, err := template.Read([]template.File{{Name: name, Data: data}}, template.Given{Region: region})
 			if err != nil {
 				t.Fatal(err)
 			}

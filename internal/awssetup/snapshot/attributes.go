@@ -53,11 +53,3 @@ const (
 	DefaultVisibility  = 30 * time.Second
 	DefaultMaximumSize = 1 << 20
 )
-
-// Markers for values that a template does not define.
-const (
-	UnresolvedRegion  = "{region}"
-	UnresolvedAccount = "{account}"
-	// Unresolved is the prefix of the marker for any other undefined value.
-	Unresolved = "{?"
-)

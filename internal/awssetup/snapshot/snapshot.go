@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // Snapshot is the existing wiring.
@@ -47,8 +49,10 @@ type Queue struct {
 	ARN  string `json:"arn"`
 	Name string `json:"name"`
 	URL  string `json:"url,omitempty"`
-	// From is its source: a file and a name in it.
-	From string `json:"from,omitempty"`
+	// From is its source: a file and a name in it. Reference is the text by which
+	// that file refers to its ARN, in JSON; empty if there is none.
+	From      string `json:"from,omitempty"`
+	Reference string `json:"reference,omitempty"`
 	// Known is true if the attributes were read.
 	Known bool `json:"known,omitempty"`
 	// PolicyKnown is true if the policy was read.
@@ -93,13 +97,17 @@ type Queue struct {
 type Rule struct {
 	Name string `json:"name"`
 	ARN  string `json:"arn,omitempty"`
-	// From is its source: a file and a name in it.
-	From string `json:"from,omitempty"`
+	// From is its source: a file and a name in it. Reference is the text by which
+	// that file refers to its ARN, in JSON; empty if there is none.
+	From      string `json:"from,omitempty"`
+	Reference string `json:"reference,omitempty"`
 	// Bus is the event bus; empty or "default" is the default bus.
 	Bus     string `json:"bus,omitempty"`
 	Enabled bool   `json:"enabled"`
 	// Pattern is the event pattern in JSON; empty for a schedule.
 	Pattern string `json:"pattern,omitempty"`
+	// Scheduled is true for a rule with a schedule.
+	Scheduled bool `json:"scheduled,omitempty"`
 	// TargetsKnown is true if the targets were read.
 	TargetsKnown bool     `json:"targetsKnown,omitempty"`
 	Targets      []Target `json:"targets,omitempty"`
@@ -143,6 +151,49 @@ type Unread struct {
 	From string `json:"from"`
 	// What describes the part and the reason.
 	What string `json:"what"`
+	// Fix says what the doctor needs in order to read it; empty if that is not known.
+	Fix string `json:"fix,omitempty"`
+}
+
+// Title is the name of the queue for people: the name in its file, if AWS generates a
+// part of the queue's name.
+func (q Queue) Title() string { return title(q.Name, q.From) }
+
+// Title is the name of the rule for people; see [Queue.Title].
+func (r Rule) Title() string { return title(r.Name, r.From) }
+
+func title(name, from string) string {
+	if _, within, ok := strings.Cut(from, ", "); ok && symbol.Within(name) {
+		return within
+	}
+	return name
+}
+
+// Partition returns the partition of a region (AWS General Reference, "Amazon
+// Resource Names"; the region table of the AWS SDK).
+func Partition(region string) string {
+	for _, p := range []struct{ prefix, partition string }{
+		{"cn-", "aws-cn"}, {"us-gov-", "aws-us-gov"}, {"us-iso-", "aws-iso"}, {"us-isob-", "aws-iso-b"},
+		{"eu-isoe-", "aws-iso-e"}, {"us-isof-", "aws-iso-f"}, {"eusc-", "aws-eusc"},
+	} {
+		if strings.HasPrefix(region, p.prefix) {
+			return p.partition
+		}
+	}
+	return "aws"
+}
+
+// URLSuffix returns the domain of a partition's endpoints (the region table of the AWS
+// SDK).
+func URLSuffix(partition string) string {
+	suffixes := map[string]string{
+		"aws-cn": "amazonaws.com.cn", "aws-iso": "c2s.ic.gov", "aws-iso-b": "sc2s.sgov.gov",
+		"aws-iso-e": "cloud.adc-e.uk", "aws-iso-f": "csp.hci.ic.gov", "aws-eusc": "amazonaws.eu",
+	}
+	if suffix := suffixes[partition]; suffix != "" {
+		return suffix
+	}
+	return "amazonaws.com"
 }
 
 // DefaultBus is the bus to which AWS services send events.

@@ -14,7 +14,7 @@ func (b *builder) awsCLI(file string, root map[string]any) {
 		for _, r := range items(root["Rules"]) {
 			b.cliRule(object(r))
 		}
-	case root["EventPattern"] != nil || root["EventBusName"] != nil:
+	case root["EventPattern"] != nil || root["EventBusName"] != nil || root["ScheduleExpression"] != nil:
 		b.cliRule(root)
 		b.described = str(root["Name"])
 	case root["Targets"] != nil:
@@ -38,6 +38,7 @@ func (b *builder) cliRule(r map[string]any) {
 	rule := snapshot.Rule{
 		Name: str(r["Name"]), ARN: str(r["Arn"]), Bus: str(r["EventBusName"]),
 		Enabled: !strings.EqualFold(str(r["State"]), "DISABLED"), Pattern: jsonText(r["EventPattern"]),
+		Scheduled: r["ScheduleExpression"] != nil && r["EventPattern"] == nil,
 	}
 	b.addRule(rule)
 	b.inferPlace(rule.ARN)
@@ -45,11 +46,11 @@ func (b *builder) cliRule(r map[string]any) {
 
 // inferPlace takes account and region from an ARN, if they were not given.
 func (b *builder) inferPlace(arn string) {
-	if account := snapshot.Part(arn, 4); b.place.Account == "" && account != "" {
-		b.place.Account = account
+	if account := snapshot.Part(arn, 4); b.given.Account == "" && account != "" {
+		b.given.Account = account
 	}
-	if region := snapshot.Part(arn, 3); b.place.Region == "" && region != "" {
-		b.place.Region = region
+	if region := snapshot.Part(arn, 3); b.given.Region == "" && region != "" {
+		b.given.Region, b.partition = region, snapshot.Part(arn, 1)
 	}
 }
 

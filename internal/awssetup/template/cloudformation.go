@@ -6,19 +6,8 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
-
-// cloudFormation reads a template. It reads resources sorted by name, so that the
-// same template always yields the same snapshot.
-func (b *builder) cloudFormation(file string, root map[string]any) {
-	f := &cfnTemplate{
-		builder: b, file: file, root: root, resources: object(root["Resources"]),
-		parameters: object(root["Parameters"]), mappings: object(root["Mappings"]),
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.resources)) {
-		f.resource(name)
-	}
-}
 
 // cfnTemplate is a CloudFormation template.
 type cfnTemplate struct {
@@ -27,10 +16,37 @@ type cfnTemplate struct {
 	file                            string
 	root                            map[string]any
 	resources, parameters, mappings map[string]any
-	work                            int // number of resolved values, see resolve
+	// passed are the parameters that a parent stack passes, resolved.
+	passed map[string]any
+	// stack is the name of the stack.
+	stack string
+	// unclear are the conditions that were reported as not understood.
+	unclear map[string]bool
+	work    int // number of resolved values, see resolve
+}
+
+// read reads the resources sorted by name, so that the same template always yields the
+// same snapshot.
+func (f *cfnTemplate) read() {
+	for _, name := range slices.Sorted(maps.Keys(f.resources)) {
+		if strings.HasPrefix(name, "Fn::ForEach") {
+			f.reportUnread(f.file+", "+name, "the doctor does not expand Fn::ForEach: give the processed template (aws cloudformation get-template --template-stage Processed)")
+			continue
+		}
+		if f.exists(name) {
+			f.resource(name)
+		}
+	}
 }
 
 func (f *cfnTemplate) kind(name string) string { return str(object(f.resources[name])["Type"]) }
+
+// exists reports whether the condition of a resource holds. It assumes so if that
+// depends on values that the template does not define, and reports it.
+func (f *cfnTemplate) exists(name string) bool {
+	condition := str(object(f.resources[name])["Condition"])
+	return condition == "" || f.assume(condition, 0)
+}
 
 // properties returns the resolved properties of a resource.
 func (f *cfnTemplate) properties(name string) map[string]any {
@@ -56,6 +72,14 @@ func (f *cfnTemplate) resource(name string) {
 		f.policies = append(f.policies, attached{str(p["Queue"]), jsonText(p["PolicyDocument"])})
 	case "AWS::Events::Rule":
 		f.rule(name)
+	case "AWS::Serverless::Function", "AWS::Serverless::StateMachine":
+		f.serverless(name)
+	case "AWS::Serverless::Connector":
+		f.connector(name)
+	case "AWS::CloudFormation::Stack", "AWS::Serverless::Application":
+		if child := f.child(name); child != nil {
+			child.read()
+		}
 	case "AWS::KMS::Key":
 		f.setKey(jsonText(f.properties(name)["KeyPolicy"]), f.keyARN(name), keyID(name))
 	case "AWS::KMS::Alias":
@@ -83,17 +107,33 @@ func (b *builder) setKey(policy string, names ...string) {
 	}
 }
 
-// queueName returns the name of a queue. CloudFormation generates a name for queues
-// without one; the resource's name stands for it.
+// generated returns the name that CloudFormation generates for a resource without one:
+// STACK-LOGICALID-RANDOM (CloudFormation User Guide, "Name type").
+func (f *cfnTemplate) generated(name string) string {
+	return f.stack + "-" + name + "-" + symbol.Random(name+f.scope())
+}
+
+// scope distinguishes the symbols of several stacks.
+func (f *cfnTemplate) scope() string {
+	if f.files == 1 {
+		return ""
+	}
+	return " of " + f.file
+}
+
 func (f *cfnTemplate) queueName(name string, depth int) string {
 	if given := str(f.property(name, "QueueName", depth)); given != "" {
 		return given
 	}
-	return name
+	if boolean(f.property(name, "FifoQueue", depth), false) {
+		return f.generated(name) + ".fifo"
+	}
+	return f.generated(name)
 }
 
-func (f *cfnTemplate) queueURL(name string, depth int) string {
-	return "https://sqs." + f.region() + ".amazonaws.com/" + f.account() + "/" + f.queueName(name, depth)
+// reference is the JSON by which the template refers to a resource's ARN.
+func reference(name string) string {
+	return toJSON(map[string]any{"Fn::GetAtt": []string{name, "Arn"}})
 }
 
 func (f *cfnTemplate) keyARN(name string) string { return f.arn("kms", "key/"+name) }
@@ -103,7 +143,7 @@ func keyID(name string) string { return "key-" + name }
 func (f *cfnTemplate) queue(name string) {
 	p := f.properties(name)
 	q := snapshot.Queue{
-		Name: f.queueName(name, 0), From: f.file + ", " + name, Known: true, PolicyKnown: true,
+		Name: f.queueName(name, 0), From: f.file + ", " + name, Reference: reference(name), Known: true, PolicyKnown: true,
 		Retention:   seconds(p["MessageRetentionPeriod"], snapshot.DefaultRetention),
 		Visibility:  seconds(p["VisibilityTimeout"], snapshot.DefaultVisibility),
 		Delay:       seconds(p["DelaySeconds"], 0),
@@ -115,7 +155,7 @@ func (f *cfnTemplate) queue(name string) {
 	q.ARN = f.arn("sqs", q.Name)
 	q.ManagedSSE = boolean(p["SqsManagedSseEnabled"], q.KMSKey == "")
 	q.Redrive(jsonText(p["RedrivePolicy"]))
-	f.addQueue(q, f.queueURL(name, 0))
+	f.addQueue(q, f.queueURL(q.Name))
 }
 
 func tags(v any) map[string]string {
@@ -135,7 +175,7 @@ func (f *cfnTemplate) ruleName(name string, depth int) string {
 	if given := str(f.property(name, "Name", depth)); given != "" {
 		return given
 	}
-	return name
+	return f.generated(name)
 }
 
 // ruleARN returns the ARN of a rule. That of a rule on a custom bus contains the bus.
@@ -149,14 +189,12 @@ func (f *cfnTemplate) ruleARN(name string, depth int) string {
 
 func (f *cfnTemplate) rule(name string) {
 	p := f.properties(name)
-	if p["ScheduleExpression"] != nil && p["EventPattern"] == nil {
-		return
-	}
 	r := snapshot.Rule{
-		Name: f.ruleName(name, 0), ARN: f.ruleARN(name, 0), From: f.file + ", " + name, Bus: str(p["EventBusName"]),
+		Name: f.ruleName(name, 0), ARN: f.ruleARN(name, 0), From: f.file + ", " + name, Reference: reference(name), Bus: str(p["EventBusName"]),
 		Enabled: !strings.EqualFold(str(p["State"]), "DISABLED"), TargetsKnown: true,
+		Scheduled: p["ScheduleExpression"] != nil && p["EventPattern"] == nil,
 	}
-	f.setPattern(&r, p["EventPattern"])
+	setPattern(&r, p["EventPattern"])
 	for _, t := range items(p["Targets"]) {
 		r.Targets = append(r.Targets, target(object(t)))
 	}

@@ -2,13 +2,18 @@ package template
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // File is a file to read.
@@ -17,9 +22,13 @@ type File struct {
 	Data []byte
 }
 
-// Place is the account and region of the template; empty fields are unknown.
-type Place struct {
+// Given is what the caller knows, and what the files can leave open. Empty fields are
+// unknown.
+type Given struct {
+	// Account and Region are the location of the wiring.
 	Account, Region string
+	// Parameters are the values of parameters and variables.
+	Parameters map[string]string
 }
 
 // ErrNoWiring means that a file contains nothing about wiring.
@@ -27,25 +36,123 @@ var ErrNoWiring = errors.New("it contains no queue, no EventBridge rule and no A
 
 // Read reads files as the wiring of one account. The error names the unreadable file,
 // or wraps ErrNoWiring.
-func Read(files []File, place Place) (snapshot.Snapshot, error) {
-	b := &builder{place: place}
+func Read(files []File, given Given) (snapshot.Snapshot, error) {
+	b := &builder{given: given, partition: partitionOf(files, given.Region), files: len(files)}
+	var all []document
 	for _, f := range files {
-		before := b.objects
-		if err := b.file(f); err != nil {
+		documents, err := readDocuments(f)
+		if err != nil {
 			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, err)
 		}
-		if b.objects == before {
+		all = append(all, documents...)
+	}
+	b.collectStacks(all)
+	objects := map[string]int{}
+	for i, d := range all {
+		if i == 0 || all[i-1].file != d.file {
+			b.described = ""
+		}
+		before := b.objects
+		b.document(d)
+		objects[d.file] += b.objects - before
+	}
+	for _, f := range files {
+		if objects[f.Name] == 0 && !b.nested[f.Name] {
 			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, ErrNoWiring)
 		}
 	}
 	return b.finish(), nil
 }
 
+// document is one value in a file.
+type document struct {
+	file string
+	root map[string]any
+}
+
+// readDocuments reads a file: a stream of JSON documents, or YAML.
+func readDocuments(f File) ([]document, error) {
+	if what := otherLanguage(f.Data); what != "" {
+		return nil, errors.New(what)
+	}
+	values, err := decode(f.Data)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) > maxDocuments {
+		return nil, errors.New("it has too many documents")
+	}
+	var all []document
+	for _, v := range values {
+		root, ok := v.(map[string]any)
+		if !ok {
+			return nil, errors.New("it is neither a template nor output of the AWS CLI: the top-level value is not an object")
+		}
+		all = append(all, document{f.Name, root})
+	}
+	return all, nil
+}
+
+// otherLanguages are languages that this package does not read, with what to give
+// instead.
+var otherLanguages = []struct {
+	matches *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`(?m)^\s*(resource|data|module|provider|variable|output)\s+"[^"]+"(\s+"[^"]+")?\s*\{|^\s*(terraform|locals)\s*\{`),
+		"it is Terraform's HCL, which the doctor does not read: give the output of terraform show -json, of a plan or of the state"},
+	{regexp.MustCompile(`(?m)^runtime:\s*(nodejs|python|go|dotnet|java|yaml)\b|^apiVersion:\s*pulumi\.com/`),
+		"it is a Pulumi program: give the deployed rules instead, as aws events describe-rule and list-targets-by-rule print them"},
+	{regexp.MustCompile(`(?m)^apiVersion:\s*([a-z]+\.aws(\.m)?\.(upbound|crossplane)\.io|apiextensions\.crossplane\.io)/`),
+		"it is a Crossplane manifest: give the deployed rules instead, as aws events describe-rule and list-targets-by-rule print them"},
+}
+
+// otherLanguage says what to give instead of a file in another language, or "".
+func otherLanguage(data []byte) string {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
+		return ""
+	}
+	for _, l := range otherLanguages {
+		if l.matches.Match(data) {
+			return l.instead
+		}
+	}
+	return ""
+}
+
+// arnPartition matches the beginning of an ARN.
+var arnPartition = regexp.MustCompile(`\barn:(aws[a-z-]*):`)
+
+// partitionOf returns the partition of the wiring: that of the region or, if the
+// region is unknown, the one in the ARNs of the files.
+func partitionOf(files []File, region string) string {
+	if region != "" {
+		return snapshot.Partition(region)
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		for _, m := range arnPartition.FindAllSubmatch(f.Data, -1) {
+			found[string(m[1])] = true
+		}
+	}
+	if len(found) == 1 {
+		return slices.Collect(maps.Keys(found))[0]
+	}
+	return "aws"
+}
+
 // builder collects the parts of the snapshot.
 type builder struct {
-	place   Place
-	out     snapshot.Snapshot
-	objects int // number of queues, rules, targets and groups that were read
+	given     Given
+	partition string
+	files     int // number of files
+	out       snapshot.Snapshot
+	objects   int // number of queues, rules, targets and groups that were read
+
+	// stacks are the CloudFormation templates by file, and nested the files that
+	// another template includes.
+	stacks map[string]*cfnTemplate
+	nested map[string]bool
 
 	// handles maps the ARN, URL or name of a queue to its index in out.Queues.
 	handles map[string]int
@@ -73,39 +180,21 @@ type separateTarget struct {
 	to   snapshot.Target
 }
 
-// file reads one file: a stream of JSON documents, or YAML.
-func (b *builder) file(f File) error {
-	documents, err := decode(f.Data)
-	if err != nil {
-		return err
-	}
-	b.described = ""
-	for i, d := range documents {
-		root, ok := d.(map[string]any)
-		if !ok {
-			return errors.New("it is neither a template nor output of the AWS CLI: the top-level value is not an object")
-		}
-		b.document(f.Name, root)
-		if i > maxDocuments {
-			return errors.New("it has too many documents")
-		}
-	}
-	return nil
-}
-
 const maxDocuments = 10_000
 
 // document detects the format of a document by its keys.
-func (b *builder) document(file string, root map[string]any) {
-	switch {
+func (b *builder) document(d document) {
+	switch root := d.root; {
 	case isObject(root["Resources"]):
-		b.cloudFormation(file, root)
+		if f := b.stacks[d.file]; f != nil && !b.nested[d.file] {
+			f.read()
+		}
 	case isObject(root["resource"]) || isObject(root["data"]):
-		b.terraform(file, root)
+		b.terraform(d.file, root)
 	case isObject(root["values"]) || isObject(root["planned_values"]):
-		b.terraformShow(file, root)
+		b.terraformShow(d.file, root)
 	default:
-		b.awsCLI(file, root)
+		b.awsCLI(d.file, root)
 	}
 }
 
@@ -170,41 +259,22 @@ func (b *builder) reportUnread(from, what string) {
 
 // arn returns an ARN in the template's account and region.
 func (b *builder) arn(service, resource string) string {
-	return strings.Join([]string{"arn", partition(b.place.Region), service, b.region(), b.account(), resource}, ":")
+	return strings.Join([]string{"arn", b.partition, service, b.region(), b.account(), resource}, ":")
 }
 
-func (b *builder) region() string {
-	if b.place.Region == "" {
-		return snapshot.UnresolvedRegion
-	}
-	return b.place.Region
-}
+func (b *builder) region() string { return cmp.Or(b.given.Region, symbol.Region) }
 
-func (b *builder) account() string {
-	if b.place.Account == "" {
-		return snapshot.UnresolvedAccount
-	}
-	return b.place.Account
-}
+func (b *builder) account() string { return cmp.Or(b.given.Account, symbol.Account) }
 
-// partition returns the partition of a region (AWS General Reference, "Amazon
-// Resource Names").
-func partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
+// queueURL returns the URL of a queue with this name.
+func (b *builder) queueURL(name string) string {
+	return "https://sqs." + b.region() + "." + snapshot.URLSuffix(b.partition) + "/" + b.account() + "/" + name
 }
 
 // finish links the parts.
 func (b *builder) finish() snapshot.Snapshot {
 	for _, p := range b.policies {
-		if i, ok := b.handles[p.handle]; ok {
-			b.setPolicy(&b.out.Queues[i], p.text)
-		}
+		b.attachPolicy(p)
 	}
 	for _, r := range b.readers {
 		if i, ok := b.handles[r.handle]; ok {
@@ -217,15 +287,41 @@ func (b *builder) finish() snapshot.Snapshot {
 	b.attachTargets()
 	b.attachHooks()
 	b.out.Offline = true
-	b.out.Account, b.out.Region = b.place.Account, b.place.Region
+	b.out.Account, b.out.Region = b.given.Account, b.given.Region
 	return b.out
 }
 
-// setPolicy sets the policy of a queue, unless parts of it are undefined.
+// attachPolicy adds a policy to its queue.
+func (b *builder) attachPolicy(p attached) {
+	if i, ok := b.handles[p.handle]; ok {
+		b.setPolicy(&b.out.Queues[i], p.text)
+		return
+	}
+	possible := map[int]bool{}
+	for handle, i := range b.handles {
+		if symbol.Equal(handle, p.handle) == symbol.Maybe {
+			possible[i] = true
+		}
+	}
+	for i := range possible {
+		q := &b.out.Queues[i]
+		if q.Policy == "" && q.PolicyKnown {
+			q.PolicyKnown = false
+			b.out.Unread = append(b.out.Unread, snapshot.Unread{
+				From: "queue " + q.Title(), What: "the files do not say whether a policy belongs to it: the policy is that of " + p.handle, Fix: symbol.Supply(p.handle + q.ARN),
+			})
+		}
+	}
+}
+
+// setPolicy sets the policy of a queue. A policy that is not in the files as a whole
+// stays unknown.
 func (b *builder) setPolicy(q *snapshot.Queue, policy string) {
-	if strings.Contains(policy, snapshot.Unresolved) {
+	if strings.HasPrefix(policy, "{?") {
 		q.PolicyKnown = false
-		b.reportUnread("queue "+q.Name, "its policy depends on values that the template does not define: "+openNames(policy))
+		b.out.Unread = append(b.out.Unread, snapshot.Unread{
+			From: "queue " + q.Title(), What: "its policy is not in the files: " + strings.Join(symbol.Undefined(policy), ", "), Fix: symbol.Supply(policy),
+		})
 		return
 	}
 	q.Policy, q.PolicyKnown = policy, true
@@ -244,41 +340,19 @@ func (b *builder) attachTargets() {
 		}
 		if !found {
 			b.reportUnread("target "+t.to.ARN, fmt.Sprintf("it is a target of the rule %q, which is not in the files", t.rule))
+			b.out.Unread[len(b.out.Unread)-1].Fix = symbol.Supply(t.rule)
 		}
 	}
 }
 
-// openNames returns the names of the undefined values in a text.
-func openNames(text string) string {
-	var names []string
-	for {
-		_, rest, ok := strings.Cut(text, snapshot.Unresolved)
-		if !ok {
-			return strings.Join(names, ", ")
-		}
-		name, after, ok := strings.Cut(rest, "}")
-		if !ok {
-			return strings.Join(append(names, rest), ", ")
-		}
-		if !strings.Contains(strings.Join(names, ","), name) {
-			names = append(names, name)
-		}
-		text = after
-	}
-}
-
-// setPattern sets a rule's pattern, and reports undefined values in it.
-func (b *builder) setPattern(r *snapshot.Rule, value any) {
+// setPattern sets a rule's pattern.
+func setPattern(r *snapshot.Rule, value any) {
 	switch value := value.(type) {
 	case nil:
-		return
 	case string:
 		r.Pattern = value
 	default:
 		r.Pattern = toJSON(value)
-	}
-	if strings.Contains(r.Pattern, snapshot.Unresolved) {
-		b.reportUnread(r.From, "its pattern depends on values that the template does not define: "+openNames(r.Pattern))
 	}
 }
 

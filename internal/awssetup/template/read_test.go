@@ -14,13 +14,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/template"
 )
 
-func read(t *testing.T, place template.Place, files ...string) snapshot.Snapshot {
+func read(t *testing.T, given template.Given, files ...string) snapshot.Snapshot {
 	t.Helper()
 	var all []template.File
 	for i, data := range files {
 		all = append(all, template.File{Name: "file" + string(rune('0'+i)), Data: []byte(data)})
 	}
-	s, err := template.Read(all, place)
+	s, err := template.Read(all, given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +73,16 @@ Resources:
 `
 
 func TestCloudFormationFunctions(t *testing.T) {
-	got := read(t, template.Place{Account: "210987654321", Region: "cn-north-1"}, functions)
+	got := read(t, template.Given{Account: "210987654321", Region: "cn-north-1"}, functions)
 	want := snapshot.Snapshot{
 		Account: "210987654321", Region: "cn-north-1", Offline: true,
 		Queues: []snapshot.Queue{
 			{
-				ARN: "arn:aws-cn:sqs:cn-north-1:210987654321:prod-dead", Name: "prod-dead", From: "file0, Dead", Known: true, PolicyKnown: true,
+				ARN: "arn:aws-cn:sqs:cn-north-1:210987654321:prod-dead", Name: "prod-dead", From: "file0, Dead", Reference: `{"Fn::GetAtt":["Dead","Arn"]}`, Known: true, PolicyKnown: true,
 				Retention: 96 * time.Hour, Visibility: 30 * time.Second, MaximumSize: 1 << 20, ManagedSSE: true,
 			},
 			{
-				ARN: "arn:aws-cn:sqs:cn-north-1:210987654321:prod-notices", Name: "prod-notices", From: "file0, Queue", Known: true, PolicyKnown: true,
+				ARN: "arn:aws-cn:sqs:cn-north-1:210987654321:prod-notices", Name: "prod-notices", From: "file0, Queue", Reference: `{"Fn::GetAtt":["Queue","Arn"]}`, Known: true, PolicyKnown: true,
 				Policy:    `{"Resource":"arn:aws-cn:sqs:cn-north-1:210987654321:prod-notices","Literal":"${aws:username}"}`,
 				Retention: 24 * time.Hour, Visibility: 30 * time.Second, MaximumSize: 1 << 20,
 				KMSKey: "key-Key", KeyPolicy: `{"Version":"2012-10-17"}`,
@@ -90,11 +90,14 @@ func TestCloudFormationFunctions(t *testing.T) {
 			},
 		},
 		Rules: []snapshot.Rule{{
-			Name: "Rule", ARN: "arn:aws-cn:events:cn-north-1:210987654321:rule/Rule", From: "file0, Rule", TargetsKnown: true,
+			Name: "{?AWS.StackName}-Nightly-{~Nightly}", ARN: "arn:aws-cn:events:cn-north-1:210987654321:rule/{?AWS.StackName}-Nightly-{~Nightly}",
+			From: "file0, Nightly", Reference: `{"Fn::GetAtt":["Nightly","Arn"]}`, Enabled: true, Scheduled: true, TargetsKnown: true,
+		}, {
+			Name: "{?AWS.StackName}-Rule-{~Rule}", ARN: "arn:aws-cn:events:cn-north-1:210987654321:rule/{?AWS.StackName}-Rule-{~Rule}", From: "file0, Rule", Reference: `{"Fn::GetAtt":["Rule","Arn"]}`, TargetsKnown: true,
 			Pattern: `{"account":["210987654321"],"source":["aws.ec2"]}`,
 			Targets: []snapshot.Target{
 				{ID: "q", ARN: "arn:aws-cn:sqs:cn-north-1:210987654321:prod-notices", GroupID: "g", DeadLetterARN: "arn:aws-cn:sqs:cn-north-1:210987654321:prod-dead"},
-				{ID: "other", ARN: "{?ImportValue}", RoleARN: "r", InputPath: "$.detail"},
+				{ID: "other", ARN: "{?ImportValue Elsewhere}", RoleARN: "r", InputPath: "$.detail"},
 			},
 		}},
 	}
@@ -134,13 +137,13 @@ const terraform = `{
  ]}`
 
 func TestTerraform(t *testing.T) {
-	got := read(t, template.Place{}, terraform)
+	got := read(t, template.Given{}, terraform)
 	const main = "arn:aws:sqs:{region}:{account}:prod-notices"
 	want := snapshot.Snapshot{
 		Offline: true,
 		Queues: []snapshot.Queue{
 			{
-				ARN: main, Name: "prod-notices", From: "file0, aws_sqs_queue.main", Known: true, PolicyKnown: true,
+				ARN: main, Name: "prod-notices", From: "file0, aws_sqs_queue.main", Reference: `"${aws_sqs_queue.main.arn}"`, Known: true, PolicyKnown: true,
 				Policy: `{"Statement":[{"Action":["sqs:SendMessage"],"Condition":{"ArnEquals":{"aws:SourceArn":["arn:aws:events:{region}:{account}:rule/spot"]}},` +
 					`"Effect":"Allow","Principal":{"Service":["events.amazonaws.com"]},"Resource":["` + main + `"]}],"Version":"2012-10-17"}`,
 				Retention: 96 * time.Hour, Visibility: 10 * time.Second, MaximumSize: 1 << 20, ManagedSSE: true,
@@ -148,25 +151,28 @@ func TestTerraform(t *testing.T) {
 				Readers: []string{"aws_iam_policy.reader"},
 			},
 			{
-				ARN: "arn:aws:sqs:{region}:{account}:unnamed", Name: "unnamed", From: "file0, aws_sqs_queue.unnamed", Known: true, PolicyKnown: true,
+				ARN: "arn:aws:sqs:{region}:{account}:terraform-{~aws_sqs_queue.unnamed}.fifo", Name: "terraform-{~aws_sqs_queue.unnamed}.fifo", From: "file0, aws_sqs_queue.unnamed", Reference: `"${aws_sqs_queue.unnamed.arn}"`, Known: true, PolicyKnown: true,
 				Retention: 96 * time.Hour, Visibility: 30 * time.Second, MaximumSize: 1 << 20, FIFO: true,
 				KMSKey: "arn:aws:kms:{region}:{account}:key/k", KeyPolicy: "{}",
 			},
 		},
 		Rules: []snapshot.Rule{
 			{
-				Name: "own", ARN: "arn:aws:events:{region}:{account}:rule/nodes/own", From: "file0, aws_cloudwatch_event_rule.own", Bus: "nodes",
+				Name: "terraform-{~aws_cloudwatch_event_rule.nightly}", ARN: "arn:aws:events:{region}:{account}:rule/terraform-{~aws_cloudwatch_event_rule.nightly}",
+				From: "file0, aws_cloudwatch_event_rule.nightly", Reference: `"${aws_cloudwatch_event_rule.nightly.arn}"`, Enabled: true, Scheduled: true, TargetsKnown: true,
+			},
+			{
+				Name: "own", ARN: "arn:aws:events:{region}:{account}:rule/nodes/own", From: "file0, aws_cloudwatch_event_rule.own", Reference: `"${aws_cloudwatch_event_rule.own.arn}"`, Bus: "nodes",
 				Enabled: true, Pattern: "{?jsonencode}", TargetsKnown: true,
 			},
 			{
-				Name: "spot", ARN: "arn:aws:events:{region}:{account}:rule/spot", From: "file0, aws_cloudwatch_event_rule.spot",
+				Name: "spot", ARN: "arn:aws:events:{region}:{account}:rule/spot", From: "file0, aws_cloudwatch_event_rule.spot", Reference: `"${aws_cloudwatch_event_rule.spot.arn}"`,
 				Pattern: `{"source":["aws.ec2"]}`, TargetsKnown: true,
 				Targets: []snapshot.Target{{ID: "q", ARN: main, Transformed: true, DeadLetterARN: "d", GroupID: "g"}},
 			},
 		},
 		Unread: []snapshot.Unread{
-			{From: "file0, aws_cloudwatch_event_rule.own", What: "its pattern depends on values that the template does not define: jsonencode"},
-			{From: "target " + main, What: `it is a target of the rule "{?var.open}", which is not in the files`},
+			{From: "target " + main, What: `it is a target of the rule "{?var.open}", which is not in the files`, Fix: "add --parameter open=VALUE"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -175,7 +181,7 @@ func TestTerraform(t *testing.T) {
 }
 
 func TestTerraformState(t *testing.T) {
-	got := read(t, template.Place{}, `{"format_version":"1.0","values":{"root_module":{"child_modules":[{"resources":[
+	got := read(t, template.Given{}, `{"format_version":"1.0","values":{"root_module":{"child_modules":[{"resources":[
 		{"address":"module.w.aws_sqs_queue.q[0]","values":{"name":"q","arn":"arn:aws:sqs:eu-west-1:210987654321:q","policy":"{}"}},
 		{"address":"module.w.aws_cloudwatch_event_rule.r[\"spot\"]","values":{"name":"r","arn":"arn:aws:events:eu-west-1:210987654321:rule/r","event_pattern":"{}","state":"ENABLED"}},
 		{"address":"module.w.aws_cloudwatch_event_target.t","values":{"rule":"r","arn":"arn:aws:sqs:eu-west-1:210987654321:q"}}]}]}}}`)
@@ -192,20 +198,20 @@ func TestAWSCLI(t *testing.T) {
 		rules   = `{"Rules":[{"Name":"spot","Arn":"arn:aws:events:eu-west-1:210987654321:rule/spot","State":"ENABLED","EventBusName":"default","EventPattern":"{}"},{"Name":"state","State":"DISABLED"}]}`
 		targets = `{"Targets":[{"Id":"q","Arn":"arn:aws:sqs:eu-west-1:210987654321:q"}]}`
 	)
-	got := read(t, template.Place{}, rules)
+	got := read(t, template.Given{}, rules)
 	if len(got.Rules) != 2 || got.Rules[0].TargetsKnown || !got.Rules[0].Enabled || got.Rules[1].Enabled || got.Account != "210987654321" {
 		t.Errorf("list-rules: %+v", got)
 	}
 	// The name of a file can be the rule of its targets.
-	s, err := template.Read([]template.File{{Name: "rules.json", Data: []byte(rules)}, {Name: "spot.json", Data: []byte(targets)}}, template.Place{})
+	s, err := template.Read([]template.File{{Name: "rules.json", Data: []byte(rules)}, {Name: "spot.json", Data: []byte(targets)}}, template.Given{})
 	if err != nil || len(s.Rules[0].Targets) != 1 || s.Rules[1].TargetsKnown {
 		t.Errorf("targets in a separate file: %+v, %v", s.Rules, err)
 	}
-	if s := read(t, template.Place{}, rules, targets); len(s.Unread) != 1 || s.Rules[0].TargetsKnown {
+	if s := read(t, template.Given{}, rules, targets); len(s.Unread) != 1 || s.Rules[0].TargetsKnown {
 		t.Errorf("targets of an unknown rule: %+v", s)
 	}
 	// In a stream, targets follow their rule.
-	got = read(t, template.Place{}, `{"Name":"a","EventPattern":"{}","EventBusName":"default"}`+targets+`{"Name":"b","EventPattern":"{}","EventBusName":"default"}{"Targets":[]}`)
+	got = read(t, template.Given{}, `{"Name":"a","EventPattern":"{}","EventBusName":"default"}`+targets+`{"Name":"b","EventPattern":"{}","EventBusName":"default"}{"Targets":[]}`)
 	if len(got.Rules[0].Targets) != 1 || len(got.Rules[1].Targets) != 0 || !got.Rules[1].TargetsKnown {
 		t.Errorf("stream: %+v", got.Rules)
 	}
@@ -217,11 +223,11 @@ func TestNotRead(t *testing.T) {
 		"a bomb": "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n",
 		"deep":   strings.Repeat("[", 200) + strings.Repeat("]", 200),
 	} {
-		if _, err := template.Read([]template.File{{Name: "x", Data: []byte(data)}}, template.Place{}); err == nil {
+		if _, err := template.Read([]template.File{{Name: "x", Data: []byte(data)}}, template.Given{}); err == nil {
 			t.Errorf("%s: read", name)
 		}
 	}
-	_, err := template.Read([]template.File{{Name: "x", Data: []byte(`{"Resources":{"B":{"Type":"AWS::S3::Bucket"}}}`)}}, template.Place{})
+	_, err := template.Read([]template.File{{Name: "x", Data: []byte(`{"Resources":{"B":{"Type":"AWS::S3::Bucket"}}}`)}}, template.Given{})
 	if !errors.Is(err, template.ErrNoWiring) {
 		t.Errorf("a template without wiring: %v", err)
 	}
@@ -229,12 +235,12 @@ func TestNotRead(t *testing.T) {
 
 func TestCircularReferences(t *testing.T) {
 	began := time.Now()
-	read(t, template.Place{}, `{"Resources":{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":{"Fn::Sub":"`+strings.Repeat("${Q}", 10)+`"}}}}}`,
+	read(t, template.Given{}, `{"Resources":{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":{"Fn::Sub":"`+strings.Repeat("${Q}", 10)+`"}}}}}`,
 		`{"resource":{"aws_sqs_queue":{"q":{"name":"`+strings.Repeat("${aws_sqs_queue.q.name}", 10)+`"}}}}`)
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	s := read(t, template.Place{}, `{"Resources":{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":{"Fn::GetAtt":["Q","Arn"]}}}}}`,
+	s := read(t, template.Given{}, `{"Resources":{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":{"Fn::GetAtt":["Q","Arn"]}}}}}`,
 		`{"resource":{"aws_sqs_queue":{"q":{"name":"${aws_sqs_queue.q.name}"}}}}`)
 	if len(s.Queues) != 2 {
 		t.Errorf("%+v", s.Queues)
@@ -260,7 +266,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := template.Read([]template.File{{Name: "x", Data: data}}, template.Place{})
+		s, err := template.Read([]template.File{{Name: "x", Data: data}}, template.Given{})
 		if err == nil && len(s.Queues)+len(s.Rules)+len(s.Unread) == 0 && !strings.Contains(string(data), "Targets") {
 			t.Errorf("empty result without an error")
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // Limits for resolving: references can be circular, and can repeat a large value.
@@ -19,9 +20,7 @@ const (
 func work(text string) int { return len(text) / 16 }
 
 // unresolved marks a value that the template does not define.
-func unresolved(name string) string {
-	return snapshot.Unresolved + strings.NewReplacer(":", ".", "{", "", "}", "").Replace(name) + "}"
-}
+func unresolved(name string) string { return symbol.Open(name) }
 
 // resolve replaces CloudFormation's intrinsic functions by their results
 // (CloudFormation User Guide, "Intrinsic function reference").
@@ -41,7 +40,7 @@ func (f *cfnTemplate) resolve(v any, depth int) any {
 	case map[string]any:
 		if len(v) == 1 {
 			for name, argument := range v {
-				if name == "Ref" || strings.HasPrefix(name, "Fn::") {
+				if name == "Ref" || name == "Condition" && isText(argument) || strings.HasPrefix(name, "Fn::") {
 					return f.intrinsic(name, argument, depth+1)
 				}
 			}
@@ -83,8 +82,14 @@ func (f *cfnTemplate) intrinsic(name string, argument any, depth int) any {
 		return f.split(items(argument), depth)
 	case "Fn::FindInMap":
 		return f.findInMap(items(argument), depth)
+	case "Fn::ImportValue":
+		return f.importValue(str(f.resolve(argument, depth)), depth)
+	case "Fn::ToJsonString":
+		return toJSON(f.resolve(argument, depth))
+	case "Condition", "Fn::Equals", "Fn::And", "Fn::Or", "Fn::Not":
+		return f.conditionText(map[string]any{name: argument}, depth)
 	}
-	return unresolved(strings.TrimPrefix(name, "Fn::"))
+	return unresolved(strings.TrimPrefix(name, "Fn::") + " " + toJSON(argument))
 }
 
 // pseudo returns the value of a pseudo parameter.
@@ -95,13 +100,15 @@ func (f *cfnTemplate) pseudo(name string) (any, bool) {
 	case "AWS::AccountId":
 		return f.account(), true
 	case "AWS::Partition":
-		return partition(f.place.Region), true
+		return f.partition, true
 	case "AWS::URLSuffix":
-		return "amazonaws.com", true
+		return snapshot.URLSuffix(f.partition), true
 	case "AWS::NoValue":
 		return noValue{}, true
 	case "AWS::StackName":
-		return "stack", true
+		return f.stack, true
+	case "AWS::StackId":
+		return f.arn("cloudformation", "stack/"+f.stack+"/"+symbol.Random("AWS.StackId")), true
 	}
 	return nil, false
 }
@@ -111,21 +118,11 @@ func (f *cfnTemplate) ref(name string, depth int) any {
 		return v
 	}
 	if p := object(f.parameters[name]); p != nil {
-		if p["Default"] == nil {
-			return unresolved(name)
-		}
-		if strings.HasPrefix(str(p["Type"]), "List<") || str(p["Type"]) == "CommaDelimitedList" {
-			all := []any{}
-			for _, item := range strings.Split(str(p["Default"]), ",") {
-				all = append(all, strings.TrimSpace(item))
-			}
-			return all
-		}
-		return str(p["Default"])
+		return f.parameter(name, p)
 	}
 	switch f.kind(name) {
 	case "AWS::SQS::Queue":
-		return f.queueURL(name, depth)
+		return f.queueURL(f.queueName(name, depth))
 	case "AWS::Events::Rule":
 		return f.ruleName(name, depth)
 	case "AWS::AutoScaling::AutoScalingGroup":
@@ -149,14 +146,17 @@ func (f *cfnTemplate) getAtt(argument any, depth int) any {
 	if len(parts) < 2 {
 		return unresolved("GetAtt")
 	}
-	name, attribute := str(parts[0]), str(parts[1])
+	name, attribute := str(parts[0]), str(f.resolve(parts[1], depth))
+	if output, ok := strings.CutPrefix(attribute, "Outputs."); ok {
+		return f.output(name, output, depth)
+	}
 	switch f.kind(name) + "." + attribute {
 	case "AWS::SQS::Queue.Arn":
 		return f.arn("sqs", f.queueName(name, depth))
 	case "AWS::SQS::Queue.QueueName":
 		return f.queueName(name, depth)
 	case "AWS::SQS::Queue.QueueUrl":
-		return f.queueURL(name, depth)
+		return f.queueURL(f.queueName(name, depth))
 	case "AWS::Events::Rule.Arn":
 		return f.ruleARN(name, depth)
 	case "AWS::KMS::Key.Arn":
@@ -228,14 +228,19 @@ func (f *cfnTemplate) join(argument any, depth int) any {
 	return strings.Join(texts, str(parts[0]))
 }
 
-// resolveIf returns the value for a true condition or, if that is AWS::NoValue, the
-// other one.
+// resolveIf returns the value of the branch that the condition selects.
 func (f *cfnTemplate) resolveIf(parts []any, depth int) any {
 	if len(parts) < 3 {
 		return unresolved("If")
 	}
-	if v := f.resolve(parts[1], depth); !isNoValue(v) {
-		return v
+	if f.condition(str(parts[0]), depth) == symbol.Maybe {
+		yes, no := f.resolve(parts[1], depth), f.resolve(parts[2], depth)
+		if jsonText(yes) == jsonText(no) {
+			return yes
+		}
+	}
+	if f.assume(str(parts[0]), depth) {
+		return f.resolve(parts[1], depth)
 	}
 	return f.resolve(parts[2], depth)
 }
@@ -267,9 +272,17 @@ func (f *cfnTemplate) findInMap(parts []any, depth int) any {
 	if len(parts) < 3 {
 		return unresolved("FindInMap")
 	}
-	top := object(f.mappings[str(f.resolve(parts[0], depth))])
-	if v, ok := object(top[str(f.resolve(parts[1], depth))])[str(f.resolve(parts[2], depth))]; ok {
+	var keys []string
+	for _, p := range parts[:3] {
+		keys = append(keys, str(f.resolve(p, depth)))
+	}
+	if v, ok := object(object(f.mappings[keys[0]])[keys[1]])[keys[2]]; ok {
 		return v
 	}
-	return unresolved("FindInMap")
+	if len(parts) > 3 {
+		if v, ok := object(parts[3])["DefaultValue"]; ok {
+			return f.resolve(v, depth)
+		}
+	}
+	return unresolved("FindInMap " + strings.Join(keys, " "))
 }

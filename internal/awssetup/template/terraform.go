@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // terraform reads configuration in Terraform's JSON syntax (Terraform
@@ -14,7 +15,9 @@ func (b *builder) terraform(file string, root map[string]any) {
 	m := newModule(b, file)
 	for _, block := range items(root["variable"]) {
 		for name, v := range object(block) {
-			if d, ok := first(v)["default"]; ok {
+			if given, ok := b.given.Parameters[name]; ok {
+				m.values["var."+name] = given
+			} else if d, ok := first(v)["default"]; ok {
 				m.values["var."+name] = d
 			}
 		}
@@ -38,11 +41,16 @@ func (b *builder) terraformShow(file string, root map[string]any) {
 		values = object(root["planned_values"])
 	}
 	m.addShown(object(values["root_module"]), 0)
+	// The data sources that a plan has read are in its prior state.
+	m.addShown(object(object(object(root["prior_state"])["values"])["root_module"]), 0)
+	if provider := object(object(object(root["configuration"])["provider_config"])["aws"]); b.given.Region == "" {
+		b.given.Region = str(object(object(provider["expressions"])["region"])["constant_value"])
+	}
 	// A plan does not contain the ARNs of new resources. The configuration contains
 	// the references.
-	configuration := object(object(root["configuration"])["root_module"])
-	for _, r := range items(configuration["resources"]) {
-		m.refer(str(object(r)["address"]), object(object(r)["expressions"]))
+	m.readConfiguration("", object(object(root["configuration"])["root_module"]), 0)
+	for address := range m.resources {
+		m.refer(address)
 	}
 	m.read()
 }
@@ -54,11 +62,13 @@ type module struct {
 	file      string
 	resources map[string]map[string]any // such as aws_sqs_queue.main
 	values    map[string]any            // var.x and local.x
-	work      int
+	// configured are the modules of a plan's configuration by address without indexes.
+	configured map[string]map[string]any
+	work       int
 }
 
 func newModule(b *builder, file string) *module {
-	return &module{builder: b, file: file, resources: map[string]map[string]any{}, values: map[string]any{}}
+	return &module{builder: b, file: file, resources: map[string]map[string]any{}, values: map[string]any{}, configured: map[string]map[string]any{}}
 }
 
 // blocks reads {"aws_sqs_queue": {"main": {…}}}. Every level can be a list.
@@ -85,25 +95,13 @@ func (m *module) addShown(in map[string]any, depth int) {
 	}
 	for _, r := range items(in["resources"]) {
 		resource := object(r)
-		if address, values := str(resource["address"]), object(resource["values"]); address != "" && values != nil {
+		address, values := str(resource["address"]), object(resource["values"])
+		if address != "" && values != nil && m.resources[address] == nil {
 			m.resources[address] = values
 		}
 	}
 	for _, child := range items(in["child_modules"]) {
 		m.addShown(object(child), depth+1)
-	}
-}
-
-// refer adds to a planned resource the references for values that are not known yet.
-func (m *module) refer(address string, expressions map[string]any) {
-	attributes := m.resources[address]
-	if attributes == nil {
-		return
-	}
-	for name, e := range expressions {
-		if references := items(object(e)["references"]); attributes[name] == nil && len(references) > 0 {
-			attributes[name] = "${" + str(references[0]) + "}"
-		}
 	}
 }
 
@@ -171,7 +169,7 @@ func (m *module) named(address, attribute string) string {
 
 func (m *module) queue(address string) {
 	q := snapshot.Queue{
-		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Known: true, PolicyKnown: true,
+		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Reference: m.referenceTo(address), Known: true, PolicyKnown: true,
 		Retention:   seconds(m.attribute(address, "message_retention_seconds"), snapshot.DefaultRetention),
 		Visibility:  seconds(m.attribute(address, "visibility_timeout_seconds"), snapshot.DefaultVisibility),
 		Delay:       seconds(m.attribute(address, "delay_seconds"), 0),
@@ -196,22 +194,20 @@ func (m *module) queue(address string) {
 
 // inferPlaceFromState takes account and region from an ARN of a state.
 func (b *builder) inferPlaceFromState(arn string) {
-	if !strings.Contains(arn, "{") {
+	if !symbol.Within(arn) {
 		b.inferPlace(arn)
 	}
 }
 
 func (m *module) rule(address string) {
 	pattern := m.attribute(address, "event_pattern")
-	if pattern == nil && m.resources[address]["schedule_expression"] != nil {
-		return
-	}
 	r := snapshot.Rule{
-		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Bus: m.text(address, "event_bus_name"),
+		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Reference: m.referenceTo(address), Bus: m.text(address, "event_bus_name"),
+		Scheduled:    pattern == nil && m.attribute(address, "schedule_expression") != nil,
 		Enabled:      !strings.EqualFold(m.text(address, "state"), "DISABLED") && boolean(m.attribute(address, "is_enabled"), true),
 		TargetsKnown: true,
 	}
-	m.setPattern(&r, pattern)
+	setPattern(&r, pattern)
 	m.addRule(r)
 }
 
@@ -235,4 +231,11 @@ func (m *module) grantsText(address string) {
 	for _, d := range documents {
 		m.grants(address, d)
 	}
+}
+
+// referenceTo is the JSON by which a configuration refers to a resource's ARN. The
+// reference works in the resource's own module.
+func (m *module) referenceTo(address string) string {
+	_, local := splitModule(address)
+	return toJSON("${" + local + ".arn}")
 }

@@ -1,11 +1,13 @@
 package template
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // resolve replaces references in Terraform's ${…} by their values. It does not
@@ -96,13 +98,16 @@ func (m *module) reference(expression string, depth int) any {
 	if v, ok := m.values[expression]; ok {
 		return m.resolve(v, depth+1)
 	}
+	if v, ok := m.placeData(withoutIndexes(expression)); ok {
+		return v
+	}
+	if v, ok := m.exactly(expression, depth); ok {
+		return v
+	}
 	plain := strings.NewReplacer("[0]", "", "[count.index]", "", "[*]", "").Replace(expression)
 	if strings.ContainsAny(plain, "()[]{}\"? ") {
 		name, _, _ := strings.Cut(plain, "(")
 		return unresolved(strings.TrimSpace(name))
-	}
-	if v, ok := m.placeData(plain); ok {
-		return v
 	}
 	for _, address := range []string{plain, expression} {
 		resource, attribute := address, "id" // a plan's reference can name only the resource
@@ -120,6 +125,19 @@ func (m *module) reference(expression string, depth int) any {
 	return unresolved(expression)
 }
 
+// exactly returns an attribute of a resource whose complete address, with its module
+// and its index, the expression contains.
+func (m *module) exactly(expression string, depth int) (any, bool) {
+	if m.resources[expression] != nil {
+		return m.computed(expression, "id", depth+1), true
+	}
+	i := strings.LastIndex(expression, ".")
+	if i < 0 || m.resources[expression[:i]] == nil {
+		return nil, false
+	}
+	return m.computed(expression[:i], expression[i+1:], depth+1), true
+}
+
 // find returns the address of a resource, which can have an index.
 func (m *module) find(address string) string {
 	for _, a := range []string{address, address + "[0]"} {
@@ -132,7 +150,8 @@ func (m *module) find(address string) string {
 
 // placeData returns the account, region or partition that a data source provides.
 func (m *module) placeData(expression string) (any, bool) {
-	parts := strings.Split(expression, ".")
+	_, local := splitModule(expression)
+	parts := strings.Split(local, ".")
 	if len(parts) != 4 || parts[0] != "data" {
 		return nil, false
 	}
@@ -142,9 +161,9 @@ func (m *module) placeData(expression string) (any, bool) {
 	case "aws_region.name", "aws_region.id", "aws_region.region":
 		return m.region(), true
 	case "aws_partition.partition", "aws_partition.id":
-		return partition(m.place.Region), true
+		return m.partition, true
 	case "aws_partition.dns_suffix":
-		return "amazonaws.com", true
+		return snapshot.URLSuffix(m.partition), true
 	}
 	return nil, false
 }
@@ -155,10 +174,7 @@ func (m *module) computed(address, attribute string, depth int) any {
 	if v, ok := m.resources[address][attribute]; ok && v != nil {
 		return m.resolve(v, depth+1)
 	}
-	name := str(m.resolve(m.resources[address]["name"], depth+1))
-	if name == "" {
-		name = address[strings.LastIndex(address, ".")+1:]
-	}
+	name := m.generated(address, depth)
 	switch kindOf(address) {
 	case "aws_sqs_queue":
 		return m.ofQueue(address, attribute, name)
@@ -181,6 +197,27 @@ func (m *module) computed(address, attribute string, depth int) any {
 	return unresolved(address + "." + attribute)
 }
 
+// generated returns the name of a resource. Terraform generates one for resources
+// without: a prefix and a random text (Terraform AWS provider, name_prefix).
+func (m *module) generated(address string, depth int) string {
+	if name := str(m.resolve(m.resources[address]["name"], depth+1)); name != "" {
+		return name
+	}
+	switch kindOf(address) {
+	case "aws_sqs_queue", "aws_cloudwatch_event_rule":
+		prefix := str(m.resolve(m.resources[address]["name_prefix"], depth+1))
+		if m.configured["plan"] != nil && prefix == "" {
+			return unresolved(address + ".name") // the name itself is known after the apply
+		}
+		name := cmp.Or(prefix, "terraform-") + symbol.Random(address)
+		if boolean(m.resources[address]["fifo_queue"], false) {
+			name += ".fifo"
+		}
+		return name
+	}
+	return address[strings.LastIndex(address, ".")+1:]
+}
+
 func (m *module) ofQueue(address, attribute, name string) string {
 	switch attribute {
 	case "name":
@@ -188,7 +225,7 @@ func (m *module) ofQueue(address, attribute, name string) string {
 	case "arn":
 		return m.arn("sqs", name)
 	case "url", "id":
-		return "https://sqs." + m.region() + ".amazonaws.com/" + m.account() + "/" + name
+		return m.queueURL(name)
 	}
 	return unresolved(address + "." + attribute)
 }
