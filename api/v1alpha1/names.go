@@ -22,6 +22,9 @@ const (
 	// ConditionWiringDegraded is true when another source reported a notice
 	// that the queue should have delivered and did not.
 	ConditionWiringDegraded = "WiringDegraded"
+	// ConditionCorroborated is false while the instance, its node and what is said about
+	// it do not agree, so that something irreversible waits. It is present only then.
+	ConditionCorroborated = "Corroborated"
 	// ConditionReady is computed from the others. It is true when nothing is
 	// left to do.
 	ConditionReady = "Ready"
@@ -65,6 +68,13 @@ const (
 	ReasonSurgeReverted    = "SurgeReverted"
 	ReasonTerminated       = "TerminationRequested"
 	ReasonNotifyFailed     = "NotificationFailed"
+
+	// ReasonNodeConflict: several Ready nodes state the same instance.
+	ReasonNodeConflict = "NodeConflict"
+	// ReasonContradicted: facts about the instance contradict each other.
+	ReasonContradicted = "Contradicted"
+	// ReasonUnconfirmed: a fact about the instance is missing.
+	ReasonUnconfirmed = "Unconfirmed"
 
 	ReasonReplacementOrdered  = "ReplacementOrdered"
 	ReasonReplacementReady    = "ReplacementReady"

@@ -68,6 +68,10 @@ type Notice struct {
 	// Drill says that a person sent the notice as a test.
 	// +optional
 	Drill bool `json:"drill,omitempty"`
+	// EndInstance says that the person asked to end the instance in the drill, as
+	// Lifeboat would for a notice of AWS.
+	// +optional
+	EndInstance bool `json:"endInstance,omitempty"`
 	// Description describes the notice in one sentence.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
-	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -24,7 +22,8 @@ type cloud struct {
 	instances drill.DescribeInstances
 	fis       drill.ExperimentsAPI
 	queues    drill.QueueAPI
-	// emulated is true for an AWS emulator, where no confirmation is needed.
+	// emulated is true for the AWS of --sandbox, where no confirmation is needed. An endpoint
+	// on this machine can also be a tunnel to AWS.
 	emulated bool
 	// queueURL is the sandbox's queue; empty on AWS.
 	queueURL string
@@ -73,18 +72,7 @@ func (s *session) connectAWS(ctx context.Context, zone string) (cloud, error) {
 		instances: ec2.NewFromConfig(cfg).DescribeInstances,
 		fis:       fis.NewFromConfig(cfg),
 		queues:    sqs.NewFromConfig(cfg),
-		emulated:  s.flags.Sandbox != "" || isLoopback(aws.ToString(cfg.BaseEndpoint)),
+		emulated:  s.flags.Sandbox != "",
 		queueURL:  sandbox.queueURL,
 	}, nil
-}
-
-// isLoopback reports whether an endpoint is on this machine. AWS never is, so
-// such an endpoint is an emulator.
-func isLoopback(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }

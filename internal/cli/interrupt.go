@@ -27,7 +27,11 @@ stops the experiment before that.
 
 --via queue writes the notice into Lifeboat's queue in the format of AWS, marked
 as a drill. This works for every kind and tests Lifeboat alone: nodes are drained,
-but nothing is reclaimed, and EventBridge and EC2 are not involved.
+but nothing is reclaimed, and EventBridge and EC2 are not involved. The command
+permits the drill in the Lease lifeboat-drills, and Lifeboat ignores all others.
+With --end-instance Lifeboat also does what cannot be undone: it deletes the
+NodeClaim of Karpenter's nodes, and terminates the instance if the policy says
+Terminate.
 
 Kinds: spot, rebalance, scheduled (--event-type-code, --in, --cancel),
 health (--event-type-code, --cancel), state (--state), capacity-reservation (--in),
@@ -40,7 +44,7 @@ type interruptFlags struct {
 	wait, watch, yes          bool
 	interactive, dryRun       bool
 	action, state, code, in   string
-	cancel                    bool
+	cancel, endInstance       bool
 	group, until              string
 	lead                      time.Duration // the value of in, or the kind's default
 	of                        drill.Kind    // the parsed kind
@@ -100,6 +104,7 @@ func (f *interruptFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.code, "event-type-code", "", "AWS Health's event type code (default for --kind scheduled "+drill.DefaultScheduledCode+")")
 	flags.StringVar(&f.in, "in", "", "time until the change, such as 12d, 2h or 2m (default for --kind scheduled 14d)")
 	flags.BoolVar(&f.cancel, "cancel", false, "cancel the change that an earlier drill announced")
+	flags.BoolVar(&f.endInstance, "end-instance", false, "let Lifeboat end the instances, as it would for a notice of AWS (via queue)")
 	flags.StringVar(&f.group, "group", "", "name of the Auto Scaling group (default: a name that does not exist)")
 	flags.StringVar(&f.queueURL, "queue-url", "", "URL of Lifeboat's queue (default: the queue named lifeboat-CLUSTER)")
 	flags.StringVar(&f.role, "fis-role-arn", "", "ARN of the role that FIS assumes (the sandbox needs none)")
@@ -188,6 +193,10 @@ func (it *drilling) consequence() string {
 	}
 	all := strings.Join(names, ", ")
 	f := it.flags
+	fate := "nothing is reclaimed"
+	if f.endInstance {
+		fate = "it ENDS the instances that Karpenter launched, or that its policies terminate"
+	}
 	switch {
 	case f.via == viaFIS:
 		return fmt.Sprintf("AWS account %s will reclaim these spot instances in %s, in about %s: %s.",
@@ -197,9 +206,9 @@ func (it *drilling) consequence() string {
 	case f.state == notice.StateStopped || f.state == notice.StateTerminated:
 		return fmt.Sprintf("Lifeboat gets a message that these instances are gone. It deletes their pods without a grace period, although they still run: %s.", all)
 	case f.of.Name == notice.KindSpotInterruption:
-		return fmt.Sprintf("Lifeboat gets a spot interruption notice for these nodes and drains them (nothing is reclaimed): %s.", all)
+		return fmt.Sprintf("Lifeboat gets a spot interruption notice for these nodes and drains them (%s): %s.", fate, all)
 	}
-	return fmt.Sprintf("Lifeboat gets a notice of kind %s for these nodes and follows its policies (nothing is reclaimed): %s.", f.of.Name, all)
+	return fmt.Sprintf("Lifeboat gets a notice of kind %s for these nodes and follows its policies (%s): %s.", f.of.Name, fate, all)
 }
 
 // printSent prints what was sent.
@@ -207,8 +216,12 @@ func (s *session) printSent(progress *terminal.Progress, it *drilling, done inte
 	if s.isJSON() {
 		return
 	}
+	fate := "nothing is reclaimed"
+	if it.flags.endInstance {
+		fate = "and Lifeboat ends the instance if Karpenter launched it or the policy says Terminate"
+	}
 	for _, t := range done.Targets {
-		text := fmt.Sprintf("wrote a notice of kind %s about %s into the queue; this tests Lifeboat only, nothing is reclaimed", done.Kind, t)
+		text := fmt.Sprintf("wrote a notice of kind %s about %s into the queue; this tests Lifeboat only, %s", done.Kind, t, fate)
 		switch {
 		case it.flags.cancel:
 			text = fmt.Sprintf("wrote a message into the queue that cancels the %s of %s", done.Kind, t)

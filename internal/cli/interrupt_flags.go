@@ -49,6 +49,9 @@ func (f *interruptFlags) checkWay() error {
 	if f.via == viaQueue {
 		return nil
 	}
+	if f.endInstance {
+		return usageErrorf("--end-instance works only with --via queue: with FIS, EC2 ends the instance")
+	}
 	switch {
 	case f.queueURL != "":
 		return usageErrorf("--queue-url works only with --via queue: add --via queue or remove --queue-url")
@@ -90,6 +93,9 @@ func (f *interruptFlags) checkOptions() error {
 		case f.via == viaFIS:
 			return usageErrorf("--%s works only with --via queue: with FIS, EC2 follows the spot request", o)
 		}
+	}
+	if f.cancel && f.endInstance {
+		return usageErrorf("--cancel cancels an announced change: remove --end-instance")
 	}
 	if f.cancel && f.in != "" {
 		return usageErrorf("--cancel cancels an announced change: remove --in")

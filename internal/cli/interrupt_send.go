@@ -142,6 +142,9 @@ func (it *drilling) send(ctx context.Context, s *session, progress *terminal.Pro
 		}
 		return nil
 	}
+	if err := s.permit(ctx, it); err != nil {
+		return err
+	}
 	if f := it.flags; f.delay > 0 {
 		progress.Step("sending the notice in %s", terminal.Duration(f.delay))
 		select {

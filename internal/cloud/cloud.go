@@ -17,6 +17,20 @@ type Cloud interface {
 	// MayTerminate returns nil if the cloud would accept Terminate. It ends
 	// nothing. Its errors are those of Terminate.
 	MayTerminate(ctx context.Context, instanceID string) error
+	// Describe returns an instance, or nil if the cloud does not know it. IsDenied and
+	// IsBusy classify its errors. Concurrent calls share requests.
+	Describe(ctx context.Context, instanceID string) (*Instance, error)
+}
+
+// Instance is an instance as the cloud describes it.
+type Instance struct {
+	ID string
+	// State is its state, such as running or terminated.
+	State string
+	// DNSName is its private DNS name, and Addresses are its private addresses. They may
+	// be empty once it is terminated.
+	DNSName   string
+	Addresses []string
 }
 
 // ErrBusy means that the cloud throttles calls or is temporarily unavailable.

@@ -32,6 +32,13 @@ func saysGone(n *notice.Notice) bool {
 	return notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{})
 }
 
+// maxFuture is how far in the future a notice can be issued: clocks differ by seconds. A notice
+// from later would count until then.
+const maxFuture = 5 * time.Minute
+
+// isImplausible reports whether no source can have issued the notice at the time that it states.
+func isImplausible(n *notice.Notice, now time.Time) bool { return n.Time.After(now.Add(maxFuture)) }
+
 // isStale reports whether the notice is too old to act on: its firm deadline passed long
 // ago, or it is a rebalance recommendation from before the time for which a node counts as
 // at risk. EC2 never withdraws those, and the instance metadata repeats them for good.

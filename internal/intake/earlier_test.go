@@ -33,7 +33,7 @@ func readiness(status corev1.ConditionStatus, turned, spoke time.Time) nodes {
 func TestStopBeforeBootIsStale(t *testing.T) {
 	stop := now.Add(-5 * time.Minute)
 	long, soon, later := stop.Add(-time.Hour), stop.Add(5*time.Second), stop.Add(time.Minute)
-	drill := func(n *notice.Notice) { n.Drill = true }
+	drill := func(n *notice.Notice) { n.Drill, n.DrillID = true, "d-1" }
 	for name, test := range map[string]struct {
 		nodes   nodes
 		state   string
@@ -95,7 +95,8 @@ func expectStale(t *testing.T, n notice.Notice, known nodes, stale bool) {
 		case known == nil && outcome == intake.Recorded:
 			want, wantIDs = intake.Foreign, nil
 		}
-		c := cluster(interceptor.Funcs{}, objects...)
+		permit := permitting(t, intake.DrillPermit{Instances: []string{instance}, Expires: now.Add(time.Minute)})
+		c := cluster(interceptor.Funcs{}, append(objects, permit)...)
 		got, err := intake.NewRecorder(c, known, options()).Record(t.Context(), n)
 		if err != nil || got != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)

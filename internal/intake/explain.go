@@ -31,6 +31,11 @@ func isOther(said, expected string) bool {
 	return said != "" && expected != "" && said != expected
 }
 
+func (r *Recorder) explainImplausible(ctx context.Context, n *notice.Notice) {
+	r.explain(ctx, "implausible "+n.Kind, "refused notice that claims to be issued in the future", describe(n,
+		"advice", "check the clock of this pod's node, and who may send to the source: AWS issues no notice for the future"))
+}
+
 func (r *Recorder) explainStale(ctx context.Context, n *notice.Notice) {
 	r.explain(ctx, "stale "+n.Kind, "dropped stale notice", describe(n,
 		"advice", "see why it came so late: messages waited in the source while no replica of Lifeboat ran, or EventBridge could not deliver them"))

@@ -32,6 +32,11 @@ const (
 	// Stale says that the notice is too old to act on (see StaleAfter and
 	// notice.AtRiskFor), or that the instance was started since.
 	Stale Outcome = "stale"
+	// Implausible says that the notice claims to be issued in the future (see maxFuture).
+	Implausible Outcome = "implausible"
+	// Unpermitted says that the notice claims to be a drill, and the cluster does not permit
+	// it (see DrillLease).
+	Unpermitted Outcome = "unpermitted"
 	// NotYetKnown says that the instance has no Node, but one may still register. The
 	// source decides how long it retries.
 	NotYetKnown Outcome = "notYetKnown"
@@ -51,7 +56,8 @@ type Source interface {
 // a node counts as not yet known, and after some retries as one of another cluster.
 type NodeIndex interface {
 	// NodeByInstance returns the node whose spec.providerID ends in the
-	// instance id, or nil where there is none.
+	// instance id, or nil where there is none. If several state it, it returns
+	// a *corroborate.ConflictError.
 	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
 }
 

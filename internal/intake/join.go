@@ -2,13 +2,16 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -26,7 +29,7 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 		return Repeated, nil
 	}
 	if hasLives(n) {
-		node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
+		node, _, err := r.nodeOf(ctx, n.InstanceID)
 		if err != nil {
 			return "", fmt.Errorf("finding the node: %w", err)
 		}
@@ -47,4 +50,14 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 	}
 	log.FromContext(ctx).Info("joined notice to interruption", describe(n, "node", record.Spec.NodeName)...)
 	return Joined, nil
+}
+
+// nodeOf returns the node of an instance, and whether the cluster has one. It returns no node if
+// several state the instance: the notice is recorded, and the controller acts on none of them.
+func (r *Recorder) nodeOf(ctx context.Context, instanceID string) (node *corev1.Node, isKnown bool, err error) {
+	node, err = r.nodes.NodeByInstance(ctx, instanceID)
+	if conflict := (*corroborate.ConflictError)(nil); errors.As(err, &conflict) {
+		return nil, true, nil
+	}
+	return node, node != nil, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,9 +30,6 @@ var ErrRefused = errors.New("the API server refused the record")
 // errStaleRead says that the record is not what was read: read it again.
 var errStaleRead = errors.New("the interruption has changed since it was read")
 
-// maxDescription is the bound on Notice.Description in the CRD, in characters.
-const maxDescription = 1024
-
 // Recorder makes notices durable. It writes the spec of Interruptions and nothing else.
 // It is safe for concurrent use, within a process and across replicas.
 type Recorder struct {
@@ -42,6 +38,7 @@ type Recorder struct {
 	o        Options
 	throttle *Throttle
 	probes   *probes
+	drills   drillReader
 }
 
 // NewRecorder returns a Recorder that writes with c and finds nodes in nodes.
@@ -67,9 +64,21 @@ func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error)
 	if r.refuses(ctx, &n) {
 		return Foreign, nil
 	}
+	if n.Source == notice.SourceIMDS && n.Time.After(now) {
+		n.Time = metav1.NewTime(now) // the clock of a node may be slow
+	}
+	if isImplausible(&n, now) {
+		r.explainImplausible(ctx, &n)
+		return Implausible, nil
+	}
 	if isStale(&n, now) {
 		r.explainStale(ctx, &n)
 		return Stale, nil
+	}
+	if n.Drill {
+		if ok, err := r.permitted(ctx, &n, now); err != nil || !ok {
+			return Unpermitted, err
+		}
 	}
 	outcome, err := r.store(ctx, &n)
 	if err != nil {
@@ -116,15 +125,15 @@ func (r *Recorder) try(ctx context.Context, reader client.Reader, n *notice.Noti
 
 // create creates the record, if the instance is a node of this cluster.
 func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error) {
-	node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
+	node, isKnown, err := r.nodeOf(ctx, n.InstanceID)
 	if err != nil {
 		return "", fmt.Errorf("finding the node: %w", err)
 	}
-	if node == nil && (n.Withdrawn || saysGone(n)) {
+	if !isKnown && (n.Withdrawn || saysGone(n)) {
 		r.explainUnknown(ctx, n)
 		return Foreign, nil // a terminated instance does not register, and a withdrawn notice needs no record
 	}
-	if node == nil {
+	if !isKnown {
 		return NotYetKnown, nil
 	}
 	if isOfEarlierLife(n, node) {
@@ -140,20 +149,19 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	if err != nil {
 		return "", fmt.Errorf("creating the interruption: %w", err)
 	}
-	log.FromContext(ctx).Info("recorded interruption", describe(n, "node", node.Name)...)
+	log.FromContext(ctx).Info("recorded interruption", describe(n, "node", record.Spec.NodeName)...)
 	return Recorded, nil
 }
 
 func newRecord(node *corev1.Node, n *notice.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+	in := &v1alpha1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: n.InstanceID},
-		Spec: v1alpha1.InterruptionSpec{
-			InstanceID: n.InstanceID,
-			NodeName:   node.Name,
-			NodeUID:    node.UID,
-			Notices:    []v1alpha1.Notice{n.Notice},
-		},
+		Spec:       v1alpha1.InterruptionSpec{InstanceID: n.InstanceID, Notices: []v1alpha1.Notice{n.Notice}},
 	}
+	if node != nil {
+		in.Spec.NodeName, in.Spec.NodeUID = node.Name, node.UID
+	}
+	return in
 }
 
 // receivedAt returns when the notice was received: as its source says, else now. It is
@@ -165,12 +173,4 @@ func receivedAt(n *notice.Notice, now time.Time) metav1.MicroTime {
 		at = notice.Received(&n.Notice, now)
 	}
 	return metav1.NewMicroTime(at.Truncate(time.Microsecond))
-}
-
-// shorten cuts a description to what the CRD takes.
-func shorten(s string) string {
-	if utf8.RuneCountInString(s) <= maxDescription {
-		return s
-	}
-	return string([]rune(s)[:maxDescription-1]) + "…"
 }

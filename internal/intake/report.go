@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -153,4 +154,15 @@ func (r *Recorder) event(report *Report, about *corev1.ObjectReference) *eventsv
 		ReportingController: "lifeboat.dev/lifeboatd", ReportingInstance: "intake",
 		Action: "Report", Reason: v1alpha1.ReasonReported, Regarding: *about, Note: shorten(report.Message), Type: corev1.EventTypeWarning,
 	}
+}
+
+// maxDescription is the bound on Notice.Description in the CRD, in characters.
+const maxDescription = 1024
+
+// shorten cuts a description to what the CRD takes.
+func shorten(s string) string {
+	if utf8.RuneCountInString(s) <= maxDescription {
+		return s
+	}
+	return string([]rune(s)[:maxDescription-1]) + "…"
 }

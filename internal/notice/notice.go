@@ -25,6 +25,8 @@ type Notice struct {
 
 	// InstanceID is the cloud's id of the instance.
 	InstanceID string
+	// DrillID is the drill that the notice says it belongs to; empty: none.
+	DrillID string `json:",omitempty"`
 	// Account and Region are where the notice says it comes from.
 	Account, Region string
 }

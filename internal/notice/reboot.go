@@ -42,6 +42,10 @@ func Outlived(n *v1alpha1.Notice, node *corev1.Node) bool {
 	return node != nil && !n.Drill && isGone(n) && isReadySince(node, n.Time.Add(skew))
 }
 
+// NeedsConfirmation reports whether a notice says that an instance no longer runs, which one
+// message alone does not prove. A drill says so on purpose.
+func NeedsConfirmation(n *v1alpha1.Notice) bool { return !n.Withdrawn && !n.Drill && isGone(n) }
+
 // Lived returns the time of the latest stop in notices that the instance has outlived, or
 // zero.
 func Lived(notices []v1alpha1.Notice, node *corev1.Node) time.Time {

@@ -23,6 +23,10 @@ type Facts struct {
 	// Answered are the ids of notices that are handled: by an earlier interruption, or while
 	// others still apply, such as a completed reboot.
 	Answered []string
+	// Unconfirmed is set while notices say that the instance is stopped or terminated, its
+	// kubelet is Ready, and EC2 does not confirm it. These notices do not count then: their
+	// pods would be killed although they run.
+	Unconfirmed bool
 	// Node is the node of the instance; nil if the cluster has none.
 	Node *corev1.Node
 	// Policies are all policies of the cluster, in any order.
@@ -170,6 +174,9 @@ func counting(f Facts) []v1alpha1.Notice {
 	var counting []v1alpha1.Notice
 	lived := notice.Lived(f.Notices, f.Node)
 	for _, n := range notice.Unanswered(f.Notices, f.Answered) {
+		if f.Unconfirmed && notice.NeedsConfirmation(&n) {
+			continue
+		}
 		if n.Kind == notice.KindInstanceStateChange && !n.Drill && !lived.IsZero() && !n.Time.After(lived) {
 			n.Withdrawn = true
 		}

@@ -124,16 +124,16 @@ func checkReasons(on []string) problems {
 // timeline can have, which are those that a notification can be on, sorted.
 func TimelineReasons() []string {
 	return []string{
-		v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted, v1alpha1.ReasonCordoned,
+		v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted, v1alpha1.ReasonContradicted, v1alpha1.ReasonCordoned,
 		v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonDrained, v1alpha1.ReasonEvicted,
 		v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonHookFailed, v1alpha1.ReasonHookStarted, v1alpha1.ReasonHookSucceeded,
 		v1alpha1.ReasonInvalid, v1alpha1.ReasonLifecycleActionSent, v1alpha1.ReasonLifecycleHookCompleted,
 		v1alpha1.ReasonLifecycleHookNotManaged, v1alpha1.ReasonLifecycleHookPending, v1alpha1.ReasonMarkedAtRisk,
-		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonNotReplaced,
+		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonNodeConflict, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonNotReplaced,
 		v1alpha1.ReasonNoticeHandled, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold,
 		v1alpha1.ReasonPodLost, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonPostponed, v1alpha1.ReasonProtectionOverridden,
 		v1alpha1.ReasonQueued, v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonReplacementFailed,
 		v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonReplacementReleased,
-		v1alpha1.ReasonSurgeReverted, v1alpha1.ReasonSurged, v1alpha1.ReasonTerminated, v1alpha1.ReasonWithdrawn,
+		v1alpha1.ReasonSurgeReverted, v1alpha1.ReasonSurged, v1alpha1.ReasonTerminated, v1alpha1.ReasonUnconfirmed, v1alpha1.ReasonWithdrawn,
 	}
 }

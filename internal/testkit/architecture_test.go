@@ -96,7 +96,7 @@ var floors = [][]string{
 	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/doctor/workloads", "internal/migrate/nth", "internal/asg/nodegroup"},
 	{"internal/awssetup/template"},
-	{"internal/asg/lifecycle", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/kube/reflector", "internal/kube/events", "internal/migrate"},
+	{"internal/asg/lifecycle", "internal/corroborate", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/kube/reflector", "internal/kube/events", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud"},
 	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "internal/awssetup/symbol", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
 }
@@ -142,7 +142,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|migrate|migrate/nth|asg/lifecycle)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|finding|migrate|migrate/nth|asg/lifecycle)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "decisions are pure: facts and time are their input",
 	},

@@ -59,6 +59,7 @@ type firing struct {
 	any     bool // the group terminates the instance
 	group   string
 	returns bool
+	newest  time.Time         // when the last notice was recorded
 	tokens  map[string]string // by hook
 	// at is when the last firing of a hook of Lifeboat's was issued, and received when it was
 	// recorded; zero: unknown.
@@ -75,7 +76,6 @@ func isTaken(n v1alpha1.Notice) bool {
 // the completion of other hooks.
 func (f *TerminationFacts) read() firing {
 	w := firing{tokens: map[string]string{}}
-	var newest time.Time
 	for _, n := range f.Notices {
 		if !isTaken(n) {
 			continue
@@ -84,8 +84,8 @@ func (f *TerminationFacts) read() firing {
 		if n.InstanceAction == notice.ActionReturn && f.leavesPool() {
 			continue // it was on its way into the pool, and is on its way out by now
 		}
-		if !n.ReceivedTime.Time.Before(newest) {
-			newest, w.returns = n.ReceivedTime.Time, n.InstanceAction == notice.ActionReturn
+		if !n.ReceivedTime.Time.Before(w.newest) {
+			w.newest, w.returns = n.ReceivedTime.Time, n.InstanceAction == notice.ActionReturn
 		}
 		if n.LifecycleHook == nil || n.Source == notice.SourceIMDS {
 			continue
@@ -137,9 +137,16 @@ func (s Seen) stand(returns bool) Stand {
 	return p.On(Leaving, Gone)
 }
 
-// Returns reports whether the instance returns to its warm pool, or is there. A late event of an
-// instance that is in service by now does not count.
+// Returns reports whether the instance returns to its warm pool, or is there. Only the group's own
+// state proves that: anyone who can send a notice could have the Node deleted otherwise.
 func Returns(f TerminationFacts) bool {
+	w, phase := f.read(), Read(f.Seen.State).Phase
+	return w.any && w.returns && !f.Seen.Time.IsZero() && (phase == Warming || phase == Warm)
+}
+
+// MayReturn reports whether a notice says that the instance returns to its warm pool, and the
+// group's state is older than the notice.
+func MayReturn(f TerminationFacts) bool {
 	w := f.read()
-	return w.any && w.returns && f.stands(w) != Elsewhere && (f.Seen.State != "" || f.Seen.Time.IsZero())
+	return w.any && w.returns && !f.Seen.Time.IsZero() && !f.Seen.Time.After(w.newest)
 }

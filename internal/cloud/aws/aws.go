@@ -1,5 +1,5 @@
-// Package aws implements package cloud for AWS: it terminates EC2 instances and
-// completes lifecycle actions.
+// Package aws implements package cloud for AWS: it describes and terminates EC2
+// instances and completes lifecycle actions.
 package aws
 
 import (
@@ -27,6 +27,8 @@ var _ cloud.Cloud = (*Cloud)(nil)
 // a client in an interface the linker keeps several hundred methods (30 MB).
 type Cloud struct {
 	terminate func(context.Context, *awsec2.TerminateInstancesInput, ...func(*awsec2.Options)) (*awsec2.TerminateInstancesOutput, error)
+	describe  func(context.Context, *awsec2.DescribeInstancesInput, ...func(*awsec2.Options)) (*awsec2.DescribeInstancesOutput, error)
+	batches   batcher
 }
 
 // New returns the Cloud for a configuration. AWS_ENDPOINT_URL_EC2 or
@@ -36,7 +38,7 @@ func New(config awssdk.Config) *Cloud {
 	client := awsec2.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsec2.Options) {
 		o.Retryer = awssdk.NopRetryer{}
 	})
-	return &Cloud{terminate: client.TerminateInstances}
+	return &Cloud{terminate: client.TerminateInstances, describe: client.DescribeInstances}
 }
 
 // Terminate terminates an instance. It is idempotent: EC2 accepts a repeated

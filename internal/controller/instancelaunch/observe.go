@@ -3,6 +3,7 @@ package instancelaunch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -21,9 +23,11 @@ import (
 
 // world is the input of one pass.
 type world struct {
-	now        time.Time
-	groups     []groupcache.Group
-	nodes      map[string]*corev1.Node // by instance
+	now    time.Time
+	groups []groupcache.Group
+	nodes  map[string]*corev1.Node // by instance
+	// conflicts are the instances that several nodes state: nothing is done about them.
+	conflicts  map[string]*corroborate.ConflictError
 	nodeGroups []v1alpha1.NodeGroup
 	declared   map[string][]*v1alpha1.NodeGroup // by group
 }
@@ -35,11 +39,8 @@ func (s *Sweep) observe(ctx context.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range nodes {
-		id := nodeindex.InstanceID(n)
-		if was := w.nodes[id]; id != "" && (was == nil || was.CreationTimestamp.Before(&n.CreationTimestamp)) {
-			w.nodes[id] = n
-		}
+	if err := w.setNodes(nodes); err != nil {
+		return nil, err
 	}
 	var groups v1alpha1.NodeGroupList
 	if err := s.o.Client.List(ctx, &groups); err != nil {
@@ -51,6 +52,37 @@ func (s *Sweep) observe(ctx context.Context) (*world, error) {
 		w.declared[name] = append(w.declared[name], &w.nodeGroups[i])
 	}
 	return w, nil
+}
+
+// setNodes finds the node of each instance.
+func (w *world) setNodes(nodes []*corev1.Node) error {
+	several := map[string][]*corev1.Node{}
+	for _, n := range nodes {
+		id := nodeindex.InstanceID(n)
+		if id == "" {
+			continue
+		}
+		if first, known := w.nodes[id]; known {
+			several[id] = append(several[id], n)
+			if len(several[id]) == 1 {
+				several[id] = append(several[id], first)
+			}
+			continue
+		}
+		w.nodes[id] = n
+	}
+	w.conflicts = map[string]*corroborate.ConflictError{}
+	for id, all := range several {
+		current, err := corroborate.Current(id, all)
+		if conflict := (*corroborate.ConflictError)(nil); errors.As(err, &conflict) {
+			w.conflicts[id] = conflict
+			continue
+		} else if err != nil {
+			return err
+		}
+		w.nodes[id] = current
+	}
+	return nil
 }
 
 // nameOf is the name of a NodeGroup's Auto Scaling group.

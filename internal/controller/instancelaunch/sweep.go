@@ -194,6 +194,9 @@ func (s *Sweep) decide(ctx context.Context, w *world, g *groupcache.Group, m gro
 	node := w.nodes[m.InstanceID]
 	e, out := s.see(m, g.At, w.now, s.known[g.Name], nameOfNode(node))
 	differs := s.recordLaunch(ctx, w, out)
+	if conflict := w.conflicts[m.InstanceID]; conflict != nil {
+		return task{}, s.decided(e, lifecycle.Decision{Reason: conflict.Error()}) || differs
+	}
 	if m.At.Phase == lifecycle.Serving && (node == nil || !isTainted(node)) {
 		return task{}, s.decided(e, lifecycle.Decision{}) || differs
 	}

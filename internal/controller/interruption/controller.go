@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +34,7 @@ type Controller struct {
 	slots               concurrency.Slots
 	capacity            capacity.Memory
 	ownerReads          ownerReads
+	verdicts            verdicts
 	evictor             *evict.Evictor
 }
 
@@ -66,12 +65,13 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing: %w", err)
 	}
+	if facts.conflict != nil {
+		update.SetConflict(facts.conflict)
+		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
+	}
 	decision, ok := policy.Decide(facts.forPolicy())
 	if !ok {
-		if facts.isUntrusted() {
-			update.SetUntrusted(facts.node)
-		}
-		return reconcile.Result{}, nil
+		return undecided(update, facts), nil
 	}
 	decision = forceDrainDetached(facts, decision)
 	if err := c.observePods(ctx, facts, decision); err != nil {
@@ -138,59 +138,4 @@ func requeueAt(now, at time.Time) reconcile.Result {
 		return reconcile.Result{}
 	}
 	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
-}
-
-// expectationTimeout is how long a version that this process replaced counts as
-// stale. The watch delivers the next version long before.
-const expectationTimeout = 5 * time.Second
-
-// expectations remembers which versions of objects this process has replaced. A
-// pass against such a version would repeat its work: the cache is stale. Best
-// effort: after a restart the worst case is one conflict error.
-type expectations struct {
-	mu      sync.Mutex
-	objects map[string]replacedVersions // by name
-}
-
-type replacedVersions struct {
-	versions []string
-	last     time.Time // when the latest of them was replaced
-}
-
-// Replaced notes that this process has replaced a version of an object.
-func (e *expectations) Replaced(name, version string, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	known := e.objects[name]
-	set(&e.objects, name, replacedVersions{append(known.versions, version), now})
-}
-
-// isStale reports whether this process has replaced a version. A version that it
-// has not replaced makes the earlier ones irrelevant.
-func (e *expectations) isStale(name, version string, now time.Time) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	known, ok := e.objects[name]
-	if !ok {
-		return false
-	}
-	if slices.Contains(known.versions, version) && now.Sub(known.last) < expectationTimeout {
-		return true
-	}
-	known.versions = nil
-	e.objects[name] = known
-	return false
-}
-
-// LastWrite is when this process last replaced a version of an object; zero: never.
-func (e *expectations) LastWrite(name string) time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.objects[name].last
-}
-
-func (e *expectations) forget(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.objects, name)
 }

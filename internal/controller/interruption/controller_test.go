@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -134,6 +135,7 @@ func TestNodeIsRestoredIfInstanceOutlivesDeadline(t *testing.T) {
 
 func TestPodsOfTerminatedInstanceCountAsLost(t *testing.T) {
 	w := newWorld(t, recordOf(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
+	w.ec2 = map[string]cloud.Instance{instance: {State: "terminated"}}
 	w.settle(time.Second)
 	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
 		t.Errorf("deletions %v", w.deletions)

@@ -78,6 +78,9 @@ func (r *region) join(pods int) {
 	for i, m := range r.server.States.AutoScaling.Members() {
 		n := node(fmt.Sprintf("n%02d", i), m.InstanceID)
 		n.UID, n.CreationTimestamp = types.UID("uid-"+n.Name), metav1.Now()
+		if in, ok := r.server.States.EC2.Instance(m.InstanceID); ok {
+			n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: in.PrivateIP}}
+		}
 		if err := r.client.Create(r.t.Context(), n); err != nil {
 			r.t.Fatal(err)
 		}
@@ -111,6 +114,7 @@ func (r *region) begin() {
 	})
 	o := r.loop.Options
 	o.Clock, o.Live, o.Groups, o.Lifecycle, o.Hooks = time.Now, r.client, r.watcher, cloudaws.NewLifecycle(config, q), []string{"lifeboat-*"}
+	o.Cloud = cloudaws.New(config)
 	r.loop = New(o)
 }
 

@@ -3,6 +3,7 @@ package interruption
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -184,7 +186,7 @@ func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.S
 			continue
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, m.InstanceID)
-		if err != nil {
+		if conflict := (*corroborate.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
 			return nil, err
 		}
 		if node != nil {

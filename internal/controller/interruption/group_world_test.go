@@ -198,6 +198,10 @@ func (g *scaledGroup) Terminate(_ context.Context, id string) error {
 	return nil
 }
 
+func (g *scaledGroup) Describe(_ context.Context, id string) (*cloud.Instance, error) {
+	return g.describe(id)
+}
+
 func (g *scaledGroup) MayTerminate(_ context.Context, id string) error {
 	g.tried = append(g.tried, id)
 	return g.mayNot

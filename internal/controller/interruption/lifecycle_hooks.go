@@ -55,8 +55,20 @@ func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 // the instance returns.
 func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !lifecycle.Returns(p.terminationFacts(true)) {
+	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() {
 		return true, nil
+	}
+	switch f := p.terminationFacts(true); {
+	case lifecycle.Returns(f):
+	case lifecycle.MayReturn(f):
+		p.Groups.RequestRefresh(f.Seen.Group)
+		p.outcome.wait(p.facts.now.Add(groupRequeue), fmt.Sprintf("waits to see whether the instance goes back to the warm pool of group %s", f.Seen.Group))
+		return false, nil
+	default:
+		return true, nil
+	}
+	if !p.Corroborated(ctx, nil) {
+		return false, nil
 	}
 	if err := mutate.DeleteNode(ctx, p.Client, node); err != nil {
 		return false, err
@@ -117,6 +129,9 @@ func (p *pass) callHooks(ctx context.Context) error {
 	if d.Do == lifecycle.Complete {
 		if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 			return err
+		}
+		if !p.Corroborated(ctx, nil) {
+			return nil
 		}
 	}
 	if d.Do != lifecycle.Nothing {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -209,6 +210,16 @@ func (l *controllerProcess) Terminate(ctx context.Context, instance string) erro
 		l.run.bookkeeping.terminated(instance)
 		return nil
 	})
+}
+
+// Describe simulates EC2, which knows whether an instance runs and which node it is.
+func (l *controllerProcess) Describe(_ context.Context, instance string) (*cloud.Instance, error) {
+	i := l.run.bookkeeping.inst(instance)
+	found := &cloud.Instance{ID: instance, State: "running", DNSName: i.node}
+	if !i.off.IsZero() {
+		found.State = "stopped"
+	}
+	return found, nil
 }
 
 // MayTerminate simulates the cloud; it always may.

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -26,6 +28,11 @@ type facts struct {
 	in  *v1alpha1.Interruption
 	// was is the status as it is written.
 	was v1alpha1.InterruptionStatus
+	// conflict is set where several nodes state the instance: nothing is done.
+	conflict *corroborate.ConflictError
+	// gone is why notices that the instance is gone do not count; nil: they do, or there
+	// is none.
+	gone *corroborate.Verdict
 	// node is nil where the instance has none.
 	node     *corev1.Node
 	nodeName string
@@ -47,7 +54,11 @@ type facts struct {
 	barrierWait time.Duration
 }
 
-func (f *facts) forPolicy() policy.Facts { return record.Facts(f.in, f.node, f.policies, f.now) }
+func (f *facts) forPolicy() policy.Facts {
+	facts := record.Facts(f.in, f.node, f.policies, f.now)
+	facts.Unconfirmed = f.gone != nil
+	return facts
+}
 
 // begun reports whether the action has begun: then it continues after its window closed.
 // The drain of a node that was only cordoned has not begun.
@@ -84,11 +95,13 @@ func (f *facts) refused() map[types.UID]string {
 
 // observe reads what a decision needs.
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
+	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
-	if err != nil {
+	if errors.As(err, &f.conflict) {
+		return f, nil
+	} else if err != nil {
 		return nil, err
 	}
-	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	}
@@ -97,6 +110,7 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 		return nil, fmt.Errorf("listing policies: %w", err)
 	}
 	f.policies = policies.Items
+	f.gone = c.unconfirmed(ctx, f)
 	if err := c.observeGroup(ctx, f); err != nil {
 		return nil, err
 	}
@@ -182,6 +196,9 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 	}
 	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
+		if conflict := (*corroborate.ConflictError)(nil); errors.As(err, &conflict) {
+			return true, nil // neither is cordoned
+		}
 		return node == nil || mutate.IsMarked(node, mutate.MarkInterrupted), err
 	})
 }

@@ -52,7 +52,7 @@ func TestEarlierRebootDoesNotCompletePlannedReboot(t *testing.T) {
 // A kubelet that is dead never confirms that a pod has stopped.
 func TestInstanceWithDeadKubeletIsTerminated(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &fakeTerminator{}
+	cloud := &fakeTerminator{world: w}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	for range 40 {
@@ -85,7 +85,7 @@ func TestEarlierTerminationDoesNotCompleteNextDrain(t *testing.T) {
 			{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain},
 		}
 	}))
-	w.loop.Cloud = &fakeTerminator{err: errors.New("OperationNotPermitted")}
+	w.loop.Cloud = &fakeTerminator{world: w, err: errors.New("OperationNotPermitted")}
 	w.settle(time.Second)
 	w.stopped("web-1")
 	w.settle(10 * time.Second)
@@ -114,7 +114,7 @@ func TestEarlierTerminationDoesNotCompleteNextDrain(t *testing.T) {
 // A hold holds what Lifeboat itself would do at a deadline that it set itself.
 func TestHoldDelaysTermination(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &fakeTerminator{}
+	cloud := &fakeTerminator{world: w}
 	w.loop.Cloud = cloud
 	until := metav1.NewTime(start.Add(2 * time.Hour))
 	w.setStatement(func(s *v1alpha1.InterruptionSpec) {

@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -136,7 +138,11 @@ func (c *Controller) itself(_ context.Context, o client.Object) requests {
 }
 
 func (c *Controller) ofNode(ctx context.Context, node client.Object) requests {
-	return c.ofNodeName(ctx, node.GetName())
+	all := c.ofNodeName(ctx, node.GetName())
+	if n, ok := node.(*corev1.Node); ok { // the record may name another node, or none
+		maps.Copy(all, c.ofName(ctx, nodeindex.InstanceID(n)))
+	}
+	return all
 }
 
 func (c *Controller) ofNodeName(ctx context.Context, name string) requests {

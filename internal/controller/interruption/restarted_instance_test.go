@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -25,6 +26,7 @@ func TestStopCompletesWhenInstanceRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, recordOf(stateChange(notice.StateStopped, start)), node("a", instance), pod("web-1"))
 			if tc.acted {
+				w.ec2 = map[string]cloud.Instance{instance: {State: "stopped"}}
 				w.settle(time.Second)
 				if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 					t.Fatalf("the node of a stopped instance: %+v", w.node().Spec)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -236,6 +237,7 @@ func TestHardDeadlineIgnoresBudget(t *testing.T) {
 
 // fakeTerminator counts the termination requests.
 type fakeTerminator struct {
+	*world
 	asked []string
 	err   error
 }
@@ -243,6 +245,11 @@ type fakeTerminator struct {
 func (e *fakeTerminator) Terminate(_ context.Context, id string) error {
 	e.asked = append(e.asked, id)
 	return e.err
+}
+
+// Describe returns the instance as its node is; see world.describe.
+func (e *fakeTerminator) Describe(_ context.Context, id string) (*cloud.Instance, error) {
+	return e.describe(id)
 }
 
 // MayTerminate is called only for instances that will be detached from their groups.
@@ -259,7 +266,7 @@ func terminate(s *v1alpha1.InterruptionPolicySpec) { s.Rules[0].Action = v1alpha
 
 func TestInstanceIsTerminatedAfterPodsLeft(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &fakeTerminator{}
+	cloud := &fakeTerminator{world: w}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	if len(cloud.asked) > 0 || len(w.evictions) != 1 {
@@ -287,7 +294,7 @@ func TestDrillTerminatesNoInstance(t *testing.T) {
 	n := impaired()
 	n.Drill = true
 	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &fakeTerminator{}
+	cloud := &fakeTerminator{world: w}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	if len(w.evictions) != 1 {
@@ -305,7 +312,7 @@ func TestDrillTerminatesNoInstance(t *testing.T) {
 // A budget that allows no disruption must not keep a failed instance.
 func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), budget(0), team(terminate))
-	w.loop.Cloud = &fakeTerminator{}
+	w.loop.Cloud = &fakeTerminator{world: w}
 	w.settle(time.Second)
 	w.settle(30 * time.Second)
 	if len(w.deletions) > 0 {
@@ -319,7 +326,7 @@ func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
 
 func TestFailedTerminationIsReported(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), team(terminate))
-	cloud := &fakeTerminator{err: errors.New("UnauthorizedOperation")}
+	cloud := &fakeTerminator{world: w, err: errors.New("UnauthorizedOperation")}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	ready := w.record().Status.Conditions
@@ -333,7 +340,7 @@ func TestFailedTerminationIsReported(t *testing.T) {
 
 func TestTerminationsAreLimitedPerPool(t *testing.T) {
 	w := newWorld(t, team(terminate))
-	w.loop.Cloud = &fakeTerminator{}
+	w.loop.Cloud = &fakeTerminator{world: w}
 	for i := range 10 {
 		id := fmt.Sprintf("i-%017d", i)
 		in, n := recordOf(impaired()), node(fmt.Sprint("n", i), id)
@@ -354,7 +361,7 @@ func TestVolumesDetachBeforeTermination(t *testing.T) {
 	n := node("a", instance)
 	n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "kubernetes.io/csi/ebs.csi.aws.com^vol-1"}}
 	w := newWorld(t, recordOf(impaired()), n, team(terminate))
-	cloud := &fakeTerminator{}
+	cloud := &fakeTerminator{world: w}
 	w.loop.Cloud, w.loop.Live = cloud, w.client
 	w.settle(time.Second)
 	if len(cloud.asked) > 0 {

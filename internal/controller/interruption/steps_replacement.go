@@ -43,7 +43,7 @@ func orderReplacement(ctx context.Context, p *pass) (done bool, err error) {
 
 // setTerminationTimestamp tells Karpenter the deadline of a node that it deletes already.
 func setTerminationTimestamp(ctx context.Context, p *pass) (bool, error) {
-	if p.isDrill() {
+	if p.sparesInstance() {
 		return true, nil
 	}
 	p.replacer(p.facts).SetTerminationTimestamp(ctx, p.facts.forCapacity(p.decision), p)
@@ -52,7 +52,7 @@ func setTerminationTimestamp(ctx context.Context, p *pass) (bool, error) {
 
 // handOver hands the node over to Karpenter, which ends it, once its pods have left.
 func handOver(ctx context.Context, p *pass) (bool, error) {
-	if p.isDrill() {
+	if p.sparesInstance() {
 		return true, nil
 	}
 	return true, p.replacer(p.facts).HandOver(ctx, p.facts.forCapacity(p.decision), p.plan, p.isDone(), p)

@@ -84,7 +84,7 @@ func (p *pass) held() bool { return record.Hold(p.facts.in, p.facts.now) != nil 
 
 // terminateInstance requests the termination of the instance.
 func terminateInstance(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.isDrill() {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.sparesInstance() {
 		return true, nil
 	}
 	if hold := record.Hold(p.facts.in, p.facts.now); hold != nil {
@@ -130,6 +130,9 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	}
 	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 		return false, err
+	}
+	if !p.Corroborated(ctx, nil) {
+		return false, nil
 	}
 	at := status.MicroTime(p.facts.now)
 	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -22,7 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -61,6 +64,11 @@ type world struct {
 	lives *int
 	// informed are the versions that the barrier has seen.
 	informed map[string]*v1alpha1.Interruption
+	// ec2 are the instances whose state or name at EC2 is not that of their node; described
+	// counts the questions about instances, and descriptions is why EC2 does not answer.
+	ec2         map[string]cloud.Instance
+	described   int
+	undescribed error
 	// wake is when the last pass wants the next one.
 	wake time.Duration
 }
@@ -86,9 +94,26 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w.loop = New(Options{
 		Client: w.client, Nodes: w, Pods: w, Metrics: metrics, Events: events.NewFakeRecorder(1000),
-		Clock: func() time.Time { return w.now }, Margin: 10 * time.Second, TTL: time.Hour,
+		Clock: func() time.Time { return w.now }, Margin: 10 * time.Second, TTL: time.Hour, Cloud: &fakeTerminator{world: w},
 	})
 	return w
+}
+
+// describe simulates EC2: an instance runs and has the name of its node.
+func (w *world) describe(id string) (*cloud.Instance, error) {
+	w.described++
+	if w.undescribed != nil {
+		return nil, w.undescribed
+	}
+	i := cloud.Instance{ID: id, State: "running"}
+	if node, _ := w.NodeByInstance(context.Background(), id); node != nil {
+		i.DNSName = node.Name + ".ec2.internal"
+	}
+	if other, ok := w.ec2[id]; ok {
+		i.State = cmp.Or(other.State, i.State)
+		i.DNSName = cmp.Or(other.DNSName, i.DNSName)
+	}
+	return &i, nil
 }
 
 func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
@@ -168,12 +193,13 @@ func (w *world) NodeByInstance(ctx context.Context, id string) (*corev1.Node, er
 	if err := w.client.List(ctx, &nodes); err != nil {
 		return nil, err
 	}
+	var of []*corev1.Node
 	for i := range nodes.Items {
 		if nodeindex.InstanceID(&nodes.Items[i]) == id {
-			return &nodes.Items[i], nil
+			of = append(of, &nodes.Items[i])
 		}
 	}
-	return nil, nil
+	return corroborate.Current(id, of)
 }
 
 func (w *world) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error) {

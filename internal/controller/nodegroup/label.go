@@ -2,6 +2,7 @@ package nodegroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 )
 
 // label sets the name of the NodeGroup as a label on the group's nodes, so that
@@ -20,7 +22,7 @@ func (c *Controller) label(ctx context.Context, g *v1alpha1.NodeGroup, o nodegro
 			continue
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, i.ID)
-		if err != nil {
+		if conflict := (*corroborate.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
 			return err
 		}
 		if node == nil || node.Labels[v1alpha1.LabelNodeGroup] != "" {

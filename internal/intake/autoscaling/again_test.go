@@ -22,7 +22,7 @@ func TestQueueNoticeIsWithdrawn(t *testing.T) {
 	brings := func(id, token string, ago time.Duration, drill bool) {
 		t.Helper()
 		at := time.Now().Add(-ago)
-		_, err := a.Recorder().Record(t.Context(), notice.Notice{InstanceID: id, Notice: v1alpha1.Notice{
+		_, err := a.Recorder().Record(t.Context(), notice.Notice{InstanceID: id, DrillID: "d-1", Notice: v1alpha1.Notice{
 			ID: token, Subject: token, Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Drill: drill,
 			InstanceAction: notice.ActionTerminate, LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "drain", Token: token},
 			Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at),
@@ -37,6 +37,7 @@ func TestQueueNoticeIsWithdrawn(t *testing.T) {
 		}
 		return false
 	}
+	a.PermitDrill("d-1", ids[1])
 	brings(ids[0], "first", 5*time.Minute, false)
 	brings(ids[1], "drill", 5*time.Minute, true)
 	brings(ids[2], "fresh", 0, false)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -267,10 +268,11 @@ func (s *Source) ours(ctx context.Context, notices []notice.Notice) ([]notice.No
 	var ours []notice.Notice
 	for _, n := range notices {
 		node, err := s.nodes.NodeByInstance(ctx, n.InstanceID)
-		if err != nil {
+		conflict := (*corroborate.ConflictError)(nil)
+		if err != nil && !errors.As(err, &conflict) {
 			return ours, poll.OfCluster(err)
 		}
-		if node != nil {
+		if node != nil || conflict != nil {
 			ours = append(ours, n)
 		}
 	}

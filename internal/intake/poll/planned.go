@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -45,7 +47,7 @@ func (l *Deduper) isForgotten(ctx context.Context, record *v1alpha1.Interruption
 		return false, nil
 	}
 	node, err := l.o.Nodes.NodeByInstance(ctx, n.InstanceID)
-	if err != nil {
+	if conflict := (*corroborate.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
 		return false, OfCluster(err)
 	}
 	if node == nil || !node.CreationTimestamp.After(l.doneAt(record, n)) {

@@ -78,6 +78,8 @@ func TestGroupStateWithdrawsOtherNotices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.PermitDrill("d-1", instance)
+			test.on.DrillID = "d-1"
 			if _, err := w.Recorder().Record(t.Context(), test.on); err != nil {
 				t.Fatal(err)
 			}

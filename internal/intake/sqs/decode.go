@@ -93,12 +93,13 @@ func (e *envelope) about(instance, kind string) (notice.Notice, error) {
 	}
 	n := notice.Notice{
 		Notice: v1alpha1.Notice{
-			ID: strings.TrimSpace(e.ID), Kind: kind, Source: Name, Time: metav1.NewTime(issued), Drill: e.isDrill(),
+			ID: strings.TrimSpace(e.ID), Kind: kind, Source: Name, Time: metav1.NewTime(issued),
 		},
 		InstanceID: instance,
 		Account:    strings.TrimSpace(e.Account),
 		Region:     strings.TrimSpace(e.Region),
 	}
+	n.DrillID, n.Drill = e.drill()
 	if n.ID == "" || len(n.ID) > maxID {
 		n.ID = derivedID(kind, instance, issued)
 	}

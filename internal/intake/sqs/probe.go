@@ -33,10 +33,14 @@ func readProbe(e *envelope) (decoded, error) {
 	return decoded{probe: &p}, nil
 }
 
-// isDrill reports whether the message is a drill.
-func (e *envelope) isDrill() bool {
+// drill reports whether the message says that it is a drill, and which.
+func (e *envelope) drill() (id string, marked bool) {
 	var detail struct {
 		Drill json.RawMessage `json:"lifeboat-drill"`
 	}
-	return json.Unmarshal(e.Detail, &detail) == nil && len(detail.Drill) > 0
+	if json.Unmarshal(e.Detail, &detail) != nil || len(detail.Drill) == 0 {
+		return "", false
+	}
+	_ = json.Unmarshal(detail.Drill, &id) // a mark that is no string has no id, and is not permitted
+	return strings.TrimSpace(id), true
 }

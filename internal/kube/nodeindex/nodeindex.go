@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 )
 
 // field is the name of the index; it is no path of the object.
@@ -35,20 +37,18 @@ func keys(o client.Object) []string {
 	return nil
 }
 
-// NodeByInstance returns the node of an instance, or nil. An instance can have two nodes while
-// it is being renamed; the younger one is current.
+// NodeByInstance returns the current node of an instance, or nil. If several Ready nodes state
+// the instance, it returns a *corroborate.ConflictError.
 func (x *Index) NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error) {
-	var nodes corev1.NodeList
-	if err := x.reader.List(ctx, &nodes, client.MatchingFields{field: instanceID}); err != nil {
+	var list corev1.NodeList
+	if err := x.reader.List(ctx, &list, client.MatchingFields{field: instanceID}); err != nil {
 		return nil, fmt.Errorf("finding the node of instance %s: %w", instanceID, err)
 	}
-	var found *corev1.Node
-	for i := range nodes.Items {
-		if n := &nodes.Items[i]; found == nil || found.CreationTimestamp.Before(&n.CreationTimestamp) {
-			found = n
-		}
+	nodes := make([]*corev1.Node, 0, len(list.Items))
+	for i := range list.Items {
+		nodes = append(nodes, &list.Items[i])
 	}
-	return found, nil
+	return corroborate.Current(instanceID, nodes)
 }
 
 // InstanceID returns the id of a node's EC2 instance, or "" if it has none. It is the end of the

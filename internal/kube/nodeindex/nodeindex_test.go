@@ -1,6 +1,8 @@
 package nodeindex
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 )
 
 func TestInstanceID(t *testing.T) {
@@ -57,18 +61,36 @@ func TestNodeByInstance(t *testing.T) {
 			Spec:       corev1.NodeSpec{ProviderID: "aws:///us-east-1a/" + instance},
 		}
 	}
+	ready := func(name string, age time.Duration, is bool) *corev1.Node {
+		n := node(name, id, age)
+		c := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: n.CreationTimestamp}
+		if is {
+			c.Status = corev1.ConditionTrue
+		}
+		n.Status.Conditions = []corev1.NodeCondition{c}
+		return n
+	}
 	tests := map[string]struct {
-		nodes []client.Object
-		want  string
+		nodes          []client.Object
+		want, conflict string
 	}{
-		"the node of the instance":                       {nodes: []client.Object{node("a", id, time.Hour), node("b", "i-1", 0)}, want: "a"},
-		"no node of the instance":                        {nodes: []client.Object{node("b", "i-1", 0)}},
-		"the younger of two, while one is being renamed": {nodes: []client.Object{node("old", id, time.Hour), node("new", id, 0)}, want: "new"},
+		"the node of the instance":                   {nodes: []client.Object{node("a", id, time.Hour), node("b", "i-1", 0)}, want: "a"},
+		"no node of the instance":                    {nodes: []client.Object{node("b", "i-1", 0)}},
+		"the Ready one, if the instance was renamed": {nodes: []client.Object{ready("old", time.Hour, false), ready("new", 0, true)}, want: "new"},
+		"the Ready one, also if it is the older":     {nodes: []client.Object{ready("old", time.Hour, true), ready("new", 0, false)}, want: "old"},
+		"the one that was Ready last, if none is":    {nodes: []client.Object{ready("old", time.Hour, false), ready("new", 0, false)}, want: "new"},
+		"none of two Ready ones":                     {nodes: []client.Object{ready("b", time.Hour, true), ready("a", 0, true)}, conflict: "a b"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithObjects(tc.nodes...).WithIndex(&corev1.Node{}, field, keys).Build()
 			got, err := (&Index{reader: c}).NodeByInstance(t.Context(), id)
+			if conflict := (*corroborate.ConflictError)(nil); tc.conflict != "" {
+				if !errors.As(err, &conflict) || got != nil || strings.Join(conflict.Nodes, " ") != tc.conflict {
+					t.Errorf("node %v, error %v, want a conflict of %s", got, err, tc.conflict)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

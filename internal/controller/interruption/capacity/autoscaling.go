@@ -91,6 +91,9 @@ func (s scaling) consider(ctx context.Context, in Input) State {
 // intent is written already, and the call is idempotent.
 func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 	status, instanceID := p.Drain().Replacement, in.instanceID()
+	if !p.Corroborated(ctx, nil) { // Lifeboat terminates an instance that it detached
+		return nil
+	}
 	var err error
 	if d := in.Decision.Notice.Deadline; d == nil || d.Type != v1alpha1.DeadlineHard {
 		err = s.Cloud.MayTerminate(ctx, instanceID)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -92,6 +93,9 @@ type Progress interface {
 	Drain() *v1alpha1.DrainStatus
 	// SetReplacement notes the state of the replacement.
 	SetReplacement(*v1alpha1.ReplacementStatus)
+	// Corroborated reports whether the node is that of the instance, and of a NodeClaim
+	// that is not nil. If not, it notes why, and asks for another pass.
+	Corroborated(context.Context, *corroborate.Claim) bool
 	// Record adds a timeline entry.
 	Record(reason, message string)
 	// RequeueAt asks for a pass at a time; zero: none.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -44,6 +45,9 @@ func (r *Replacer) HandOver(ctx context.Context, in Input, plan drain.Plan, done
 	case s.NodeClaimDeletion == nil && claim == nil:
 		return nil // the node has no NodeClaim
 	case s.NodeClaimDeletion == nil:
+		if !p.Corroborated(ctx, &corroborate.Claim{Name: claim.Name, UID: claim.UID, NodeName: claim.NodeName, InstanceID: claim.InstanceID}) {
+			return nil
+		}
 		s.NodeClaimDeletion = &v1alpha1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: status.MicroTime(in.Now)}
 		if err := p.Checkpoint(ctx); err != nil {
 			return err
@@ -106,7 +110,7 @@ func (r *Replacer) isHandoverDue(in Input, plan drain.Plan, done bool, p Progres
 // isForwardDue reports whether the notice has to be put on Karpenter's queue.
 func (r *Replacer) isForwardDue(in Input, h *v1alpha1.NodeClaimDeletionStatus) bool {
 	_, ok := r.message(in)
-	return r.Forward != nil && ok && h.ForwardedTime == nil
+	return r.Forward != nil && ok && h.ForwardedTime == nil && !in.Decision.Notice.Drill // it tells nothing about EC2's capacity
 }
 
 // message is the notice as Karpenter reads it from its queue.

@@ -17,6 +17,9 @@ func (u *Update) setConditions(o Outcome) {
 	d := u.pass.Decision
 	u.setCondition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
 	u.setCordoned(o)
+	if u.clearDoubt(); o.Uncorroborated != nil && !o.Completed {
+		u.SetUncorroborated(*o.Uncorroborated)
+	}
 	switch {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":

@@ -18,6 +18,7 @@ type Metrics struct {
 	finished *prometheus.CounterVec
 	replaced *prometheus.CounterVec
 	ready    prometheus.Histogram
+	doubted  *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -54,8 +55,12 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 			Help:    "Time from ordering a replacement to its node being Ready.",
 			Buckets: []float64{5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 180, 300, 900},
 		}),
+		doubted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_uncorroborated_total",
+			Help: "Times that an interruption began to wait because facts about its instance do not agree, by reason: NodeConflict, Contradicted or Unconfirmed.",
+		}, []string{"reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready} {
+	for _, c := range []prometheus.Collector{m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready, m.doubted} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics of the interruption loop: %w", err)
 		}
@@ -73,6 +78,11 @@ func (m *Metrics) Busy() { m.refusals.WithLabelValues("busy").Inc() }
 func (m *Metrics) count(u *Update) {
 	m.pods.WithLabelValues("moved").Add(float64(u.moved))
 	m.pods.WithLabelValues("lost").Add(float64(u.lost))
+	for _, e := range u.writtenEvents {
+		if isDoubt(e.Reason) {
+			m.doubted.WithLabelValues(e.Reason).Inc()
+		}
+	}
 	if u.pass == nil {
 		return
 	}

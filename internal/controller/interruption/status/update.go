@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -98,6 +99,8 @@ type Outcome struct {
 	Hooks []v1alpha1.HookStatus
 	// Terminated is set once the termination of the instance was requested in this pass.
 	Terminated bool
+	// Uncorroborated is why something irreversible waits; nil: nothing does.
+	Uncorroborated *corroborate.Verdict
 	// Drained is set once no pod is left that has to leave.
 	Drained bool
 	// SurgesUndone is how many pods were given back to their ReplicaSet.

@@ -208,7 +208,8 @@ func (w *Writer) emit(u *Update, e event) {
 	typ := corev1.EventTypeNormal
 	switch e.Reason {
 	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed,
-		v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonLifecycleHookNotManaged:
+		v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonLifecycleHookNotManaged,
+		v1alpha1.ReasonNodeConflict, v1alpha1.ReasonContradicted, v1alpha1.ReasonUnconfirmed:
 		typ = corev1.EventTypeWarning
 	}
 	var about, related runtime.Object = u.after, nil

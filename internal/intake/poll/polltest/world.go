@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +55,7 @@ func New(t testing.TB) *World {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w.Kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Interruption{}).
@@ -131,6 +132,20 @@ func (w *World) addNode(id string, created time.Time, labels []string) {
 func (w *World) RemoveNode(id string) {
 	w.t.Helper()
 	if err := w.Kube.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}}); client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// PermitDrill permits a drill of an instance in the cluster.
+func (w *World) PermitDrill(id, instance string) {
+	w.t.Helper()
+	value, err := intake.DrillValue(intake.DrillPermit{Instances: []string{instance}, Expires: w.Clock().Add(time.Hour)})
+	if err == nil {
+		err = w.Kube.Create(w.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: intake.DrillNamespace, Name: intake.DrillLease, Annotations: map[string]string{intake.DrillAnnotation(id): value},
+		}})
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

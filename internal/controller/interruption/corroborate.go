@@ -1,0 +1,153 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+const (
+	// verdictTTL is for how long a verdict is reused, and when to look again at facts
+	// that do not agree.
+	verdictTTL = 10 * time.Second
+	// conflictRequeue is when to look again at an instance that several nodes state, in
+	// case the change of a node is missed.
+	conflictRequeue = time.Minute
+)
+
+// undecided ends a pass in which no notice counts.
+func undecided(update *status.Update, f *facts) reconcile.Result {
+	switch {
+	case f.gone != nil:
+		update.SetUnconfirmed(*f.gone)
+		return reconcile.Result{RequeueAfter: verdictTTL}
+	case f.isUntrusted():
+		update.SetUntrusted(f.node)
+	}
+	return reconcile.Result{}
+}
+
+// verdicts remembers the last verdict about each instance, so that the passes of an instance
+// that waits call EC2 every ten seconds at most. It is best effort.
+type verdicts struct {
+	mu    sync.Mutex
+	known map[string]timedVerdict
+}
+
+type timedVerdict struct {
+	corroborate.Verdict
+	at time.Time
+}
+
+// get returns the verdict under a key, and asks for a new one if it is too old.
+func (v *verdicts) get(key string, now time.Time, ask func() corroborate.Verdict) corroborate.Verdict {
+	v.mu.Lock()
+	last, ok := v.known[key]
+	v.mu.Unlock()
+	if ok && now.Sub(last.at) < verdictTTL {
+		return last.Verdict
+	}
+	verdict := ask()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for other, old := range v.known {
+		if now.Sub(old.at) >= verdictTTL {
+			delete(v.known, other)
+		}
+	}
+	set(&v.known, key, timedVerdict{verdict, now})
+	return verdict
+}
+
+// unconfirmed returns why notices that the instance is gone do not count: its kubelet is Ready,
+// and EC2 does not say the same. One message is no proof. Its pods would be deleted with a grace
+// of 0, and a StatefulSet would run its pods twice.
+func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Verdict {
+	if !nodeindex.Ready(f.node) || !f.saysGone() {
+		return nil
+	}
+	v := c.verdicts.get("gone/"+f.in.Spec.InstanceID, f.now, func() corroborate.Verdict {
+		if c.Cloud == nil {
+			return corroborate.Verdict{Answer: corroborate.Unknown, Why: "this controller has no cloud to confirm that the instance is gone"}
+		}
+		i, err := c.Cloud.Describe(ctx, f.in.Spec.InstanceID)
+		if err != nil {
+			return corroborate.Verdict{Answer: corroborate.Unknown, Why: fmt.Sprintf("cannot confirm that the instance is gone: %v", err)}
+		}
+		return corroborate.Gone(i)
+	})
+	if v.Agrees() {
+		return nil
+	}
+	return &v
+}
+
+// saysGone reports whether a notice that counts says that the instance no longer runs.
+func (f *facts) saysGone() bool {
+	lived := notice.Lived(f.in.Spec.Notices, f.node)
+	for _, n := range notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices) {
+		if notice.NeedsConfirmation(&n) && n.Time.After(lived) {
+			return true
+		}
+	}
+	return false
+}
+
+// Corroborated reports whether the API server and EC2 agree that the node is the instance's.
+// Every irreversible act needs it. If they do not agree, the act waits, and the status says why.
+// claim is the NodeClaim to compare with; nil: none. An instance without a node has no kubelet
+// that could state a false one.
+func (p *pass) Corroborated(ctx context.Context, claim *corroborate.Claim) bool {
+	if p.facts.node == nil {
+		return true
+	}
+	key := fmt.Sprintf("%s/%s", p.facts.in.Spec.InstanceID, p.facts.node.UID)
+	if claim != nil {
+		key += "/" + string(claim.UID)
+	}
+	v := p.verdicts.get(key, p.facts.now, func() corroborate.Verdict { return p.corroborate(ctx, claim) })
+	if v.Agrees() {
+		return true
+	}
+	p.outcome.Uncorroborated = &v
+	p.outcome.wait(p.facts.now.Add(verdictTTL), "waits until facts agree: "+v.Why)
+	return false
+}
+
+func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim) corroborate.Verdict {
+	node, id := p.facts.node, p.facts.in.Spec.InstanceID
+	if p.Live != nil { // the cache lacks addresses and owners
+		var live corev1.Node
+		if err := p.Live.Get(ctx, client.ObjectKeyFromObject(node), &live); apierrors.IsNotFound(err) || err == nil && live.UID != node.UID {
+			return corroborate.Verdict{Answer: corroborate.Unknown, Why: fmt.Sprintf("node %s has just been deleted", node.Name)}
+		} else if err != nil {
+			return corroborate.Verdict{Answer: corroborate.Unknown, Why: fmt.Sprintf("cannot read node %s: %v", node.Name, err)}
+		}
+		node = &live
+	}
+	if claim != nil {
+		if v := corroborate.NodeOfClaim(node, *claim, id); !v.Agrees() {
+			return v
+		}
+	}
+	if p.Cloud == nil {
+		return corroborate.Verdict{Answer: corroborate.Unknown, Why: "this controller has no cloud to compare the node with its instance"}
+	}
+	i, err := p.Cloud.Describe(ctx, id)
+	if err != nil {
+		return corroborate.Verdict{Answer: corroborate.Unknown, Why: fmt.Sprintf("cannot compare the node with its instance: %v", err)}
+	}
+	return corroborate.Node(node, i)
+}

@@ -1,0 +1,177 @@
+package interruption
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// doubt is the reason of the condition Corroborated, or "".
+func (w *world) doubt() string {
+	w.t.Helper()
+	c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionCorroborated)
+	if c == nil {
+		return ""
+	}
+	return c.Reason
+}
+
+// A kubelet states the instance of another: EC2 gives that instance another name.
+func TestImpostorDoesNotHaveAnotherInstanceTerminated(t *testing.T) {
+	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
+	terminator := &fakeTerminator{world: w}
+	w.loop.Cloud, w.loop.Live = terminator, w.client
+	impostor := w.node()
+	impostor.Name, impostor.ResourceVersion = "ip-10-0-0-9.ec2.internal", ""
+	w.remove(w.node())
+	if err := w.client.Create(t.Context(), impostor); err != nil {
+		t.Fatal(err)
+	}
+	w.ec2 = map[string]cloud.Instance{instance: {DNSName: "ip-10-0-0-1.ec2.internal"}}
+	w.settle(time.Second)
+	for range 5 {
+		w.settle(w.wake)
+	}
+	if len(terminator.asked) > 0 {
+		t.Fatalf("terminated %v", terminator.asked)
+	}
+	if w.doubt() != v1alpha1.ReasonContradicted || !slices.Contains(reasons(w.record().Status), v1alpha1.ReasonContradicted) {
+		t.Errorf("not reported: %+v", w.record().Status.Conditions)
+	}
+}
+
+// EC2 does not answer: the termination waits, and is done once it does.
+func TestTerminationWaitsUntilEC2Answers(t *testing.T) {
+	w := newWorld(t, recordOf(impaired()), node("a", instance), team(terminate))
+	terminator := &fakeTerminator{world: w}
+	w.loop.Cloud = terminator
+	w.undescribed = errors.New("RequestLimitExceeded")
+	w.settle(time.Second)
+	w.settle(time.Second)
+	if len(terminator.asked) > 0 || w.doubt() != v1alpha1.ReasonUnconfirmed || w.described > 1 {
+		t.Fatalf("terminated %v, doubt %q, %d questions", terminator.asked, w.doubt(), w.described)
+	}
+	w.undescribed = nil
+	w.settle(verdictTTL)
+	if len(terminator.asked) != 1 || w.doubt() != "" {
+		t.Errorf("terminated %v, doubt %q", terminator.asked, w.doubt())
+	}
+}
+
+// Of two Ready nodes that state an instance, neither is changed, and the record says so. Once one
+// is gone, the other is drained.
+func TestNodesThatStateTheSameInstanceAreLeftAlone(t *testing.T) {
+	impostor, victim := node("b", instance), node("a", instance)
+	w := newWorld(t, recordOf(spot()), victim, impostor, pod("web-1"))
+	w.settle(time.Second)
+	for _, name := range []string{"a", "b"} {
+		n := &corev1.Node{}
+		if err := w.client.Get(t.Context(), types.NamespacedName{Name: name}, n); err != nil {
+			t.Fatal(err)
+		}
+		if mutate.HasMark(n) {
+			t.Errorf("node %s is marked", name)
+		}
+	}
+	if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1alpha1.ReasonNodeConflict || w.record().Status.CompletionTime != nil {
+		t.Fatalf("evicted %v, deleted %v, status %+v", w.evictions, w.deletions, w.record().Status)
+	}
+	if c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionReady); c == nil || !strings.Contains(c.Message, "a and b") {
+		t.Errorf("condition %+v", c)
+	}
+	w.remove(impostor)
+	w.settle(time.Second)
+	if len(w.evictions) != 1 || w.doubt() != "" {
+		t.Errorf("evicted %v, doubt %q", w.evictions, w.doubt())
+	}
+}
+
+// One message says that an instance is terminated, and its kubelet reports Ready. No pod is
+// deleted with a grace of 0 before EC2 says the same, or the kubelet is silent.
+func TestOneMessageDoesNotKillThePodsOfANodeThatIsReady(t *testing.T) {
+	for name, confirm := range map[string]func(*world){
+		"EC2 confirms it": func(w *world) { w.ec2 = map[string]cloud.Instance{instance: {State: "terminated"}} },
+		"its kubelet is silent": func(w *world) {
+			silent := w.node()
+			silent.Status.Conditions[0].Status = corev1.ConditionUnknown
+			if err := w.client.Status().Update(w.t.Context(), silent); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, recordOf(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
+			w.settle(time.Second)
+			w.settle(time.Minute)
+			if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1alpha1.ReasonContradicted || mutate.HasMark(w.node()) {
+				t.Fatalf("evicted %v, deleted %v, doubt %q", w.evictions, w.deletions, w.doubt())
+			}
+			confirm(w)
+			w.settle(verdictTTL)
+			if grace, ok := w.deletions["web-1"]; !ok || grace != 0 || w.doubt() != "" {
+				t.Errorf("deleted %v, doubt %q", w.deletions, w.doubt())
+			}
+		})
+	}
+}
+
+// The notice that EC2 contradicts does not hold up what another says.
+func TestAContradictedNoticeDoesNotHoldUpAnother(t *testing.T) {
+	w := newWorld(t, recordOf(spot(), stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	if len(w.evictions) != 1 || len(w.deletions) > 0 {
+		t.Errorf("evicted %v, deleted %v", w.evictions, w.deletions)
+	}
+}
+
+// Neither an agent nor the queue can have a node deleted: only the group's state shows that its
+// instance returns to the warm pool.
+func TestANoticeAloneReturnsNoInstance(t *testing.T) {
+	for _, source := range []string{notice.SourceIMDS, notice.SourceQueue} {
+		for _, state := range []string{"", "InService", "Terminating:Wait"} {
+			n := terminating(source)
+			n.InstanceAction, n.LifecycleHook = notice.ActionReturn, nil
+			g := withGroup(t, recordOf(n))
+			if delete(g.states, instance); state != "" {
+				g.states[instance] = state
+			}
+			g.look()
+			g.settle(time.Second)
+			for range 3 {
+				g.settle(time.Minute)
+				g.look()
+			}
+			if g.node() == nil {
+				t.Errorf("a notice by %s had the node deleted, in state %q", source, state)
+			}
+		}
+	}
+}
+
+// The kubelet of another node names the owner of this NodeClaim, which knows better.
+func TestNodeClaimOfAnotherNodeIsNotDeleted(t *testing.T) {
+	k := withKarpenter(t, recordOf(spot()))
+	claim := k.claim("web-x7k2p")
+	claim.Object["status"] = map[string]any{"providerID": "aws:///us-east-1a/" + instance, "nodeName": "b"}
+	if err := k.client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	k.settle(time.Second)
+	for range 5 {
+		k.settle(k.wake)
+	}
+	if k.claim("web-x7k2p") == nil || k.doubt() != v1alpha1.ReasonContradicted {
+		t.Errorf("claim %v, doubt %q", k.claim("web-x7k2p"), k.doubt())
+	}
+}

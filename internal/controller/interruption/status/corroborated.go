@@ -1,0 +1,53 @@
+package status
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
+)
+
+// SetUncorroborated notes that something irreversible, or everything, waits because facts about
+// the instance do not agree. It adds a timeline entry when that begins.
+func (u *Update) SetUncorroborated(v corroborate.Verdict) {
+	u.setDoubt(reasonOf(v), v.Why)
+}
+
+// SetConflict notes that nothing is done, because several Ready nodes state the instance.
+func (u *Update) SetConflict(err *corroborate.ConflictError) {
+	u.setDoubt(v1alpha1.ReasonNodeConflict, err.Error())
+	u.setCondition(v1alpha1.ConditionReady, false, v1alpha1.ReasonWaiting, Clip("waits: "+err.Error()))
+}
+
+// SetUnconfirmed notes that nothing is done, because the only notice says that the instance is
+// gone, and nothing confirms it.
+func (u *Update) SetUnconfirmed(v corroborate.Verdict) {
+	u.SetUncorroborated(v)
+	u.setCondition(v1alpha1.ConditionReady, false, v1alpha1.ReasonWaiting, Clip("waits: "+v.Why))
+}
+
+func (u *Update) setDoubt(reason, why string) {
+	why = Clip(why)
+	if u.setCondition(v1alpha1.ConditionCorroborated, false, reason, why) {
+		u.Record(reason, why)
+	}
+}
+
+// clearDoubt notes that nothing waits for facts to agree.
+func (u *Update) clearDoubt() {
+	meta.RemoveStatusCondition(&u.after.Status.Conditions, v1alpha1.ConditionCorroborated)
+}
+
+func reasonOf(v corroborate.Verdict) string {
+	if v.Answer == corroborate.Differ {
+		return v1alpha1.ReasonContradicted
+	}
+	return v1alpha1.ReasonUnconfirmed
+}
+
+// isDoubt reports whether a timeline entry says that facts do not agree.
+func isDoubt(reason string) bool {
+	return slices.Contains([]string{v1alpha1.ReasonNodeConflict, v1alpha1.ReasonContradicted, v1alpha1.ReasonUnconfirmed}, reason)
+}

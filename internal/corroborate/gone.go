@@ -1,0 +1,13 @@
+package corroborate
+
+import "github.com/lifeboat-dev/lifeboat/internal/cloud"
+
+// Gone decides whether EC2 confirms that an instance no longer runs. EC2 forgets a terminated
+// instance after about an hour, so one that it does not know is gone.
+func Gone(i *cloud.Instance) Verdict {
+	switch {
+	case i == nil, i.State == "stopped", i.State == "terminated":
+		return Verdict{Answer: Agree}
+	}
+	return differ("a notice says that instance %s no longer runs, but EC2 says that it is %s, and its kubelet reports Ready", i.ID, i.State)
+}
