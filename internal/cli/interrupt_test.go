@@ -12,6 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/fis"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -21,6 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -176,6 +180,33 @@ func TestInterruptViaQueue(t *testing.T) {
 	}
 }
 
+// Lifeboat ignores drills that the cluster does not permit: the command writes the permit first.
+func TestADrillIsPermittedInTheCluster(t *testing.T) {
+	e := newEmulated(t)
+	old := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: intake.DrillNamespace, Name: intake.DrillLease,
+		Annotations: map[string]string{intake.DrillAnnotation("over"): `{"instances":["i-1"],"expires":"2020-01-01T00:00:00Z"}`},
+	}}
+	for name, objects := range map[string][]client.Object{"no Lease yet": nil, "with permits of earlier drills": {old}} {
+		t.Run(name, func(t *testing.T) {
+			h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, append(objects, twoNodes()...)...)}
+			r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "--via", "queue", "--end-instance", "-o", "json")
+			var done interrupted
+			if err := json.Unmarshal([]byte(r.out), &done); err != nil || r.code != ExitOK {
+				t.Fatalf("exit code %d: %s%s", r.code, r.out, r.err)
+			}
+			lease := &coordinationv1.Lease{}
+			if err := h.cluster.Get(t.Context(), client.ObjectKey{Namespace: intake.DrillNamespace, Name: intake.DrillLease}, lease); err != nil {
+				t.Fatal(err)
+			}
+			permits := intake.DrillPermits(lease)
+			if p := permits[done.Drill]; len(permits) != 1 || !p.EndInstance || len(p.Instances) != 1 || p.Instances[0] != instanceA {
+				t.Errorf("permits %+v", permits)
+			}
+		})
+	}
+}
+
 // Outside a sandbox nothing happens without a confirmation.
 func TestInterruptAsksFirst(t *testing.T) {
 	e := newEmulated(t)
@@ -192,6 +223,7 @@ func TestInterruptAsksFirst(t *testing.T) {
 		{"no", true, "n\n", nil, ExitFailed, "not confirmed, so nothing was changed", 0},
 		{"an empty answer is no", true, "\n", nil, ExitFailed, "Continue? [y/N]", 0},
 		{"yes", true, "yes\n", nil, ExitOK, "for these nodes and drains them (nothing is reclaimed): " + nodeName, 1},
+		{"what it ends", true, "no\n", []string{"--end-instance"}, ExitFailed, "it ENDS the instances", 0},
 		{"--yes", false, "", []string{"--yes"}, ExitOK, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

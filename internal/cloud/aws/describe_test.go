@@ -1,0 +1,71 @@
+package aws_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+)
+
+func TestAnInstanceIsDescribed(t *testing.T) {
+	t.Parallel()
+	server, c, id := account(t)
+	in, _ := server.States.EC2.Instance(id)
+	got, err := c.Describe(t.Context(), id)
+	if err != nil || got == nil || got.ID != id || got.State != "running" || got.DNSName != in.PrivateDNSName || !slices.Contains(got.Addresses, in.PrivateIP) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err = c.Describe(t.Context(), "i-0ffffffffffffffff"); err != nil || got != nil {
+		t.Errorf("one that EC2 does not know: %+v, %v", got, err)
+	}
+	if err := c.Terminate(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	reaches(t, server, id, ec2.Terminated)
+	if got, err = c.Describe(t.Context(), id); err != nil || got == nil || got.State != "terminated" {
+		t.Errorf("one that is terminated: %+v, %v", got, err)
+	}
+}
+
+// In a storm many instances are described at the same time: EC2 gets few calls.
+func TestDescriptionsShareCalls(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		_, _ = w.Write([]byte(`<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>`))
+	}))
+	defer server.Close()
+	c := at(server.URL)
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() {
+			if _, err := c.Describe(t.Context(), "i-0a1b2c3d4e5f60718"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := calls.Load(); n > 20 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestADeniedDescriptionSaysWhatToAllow(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error></Errors></Response>`))
+	}))
+	defer server.Close()
+	_, err := at(server.URL).Describe(t.Context(), "i-0a1b2c3d4e5f60718")
+	if !cloud.IsDenied(err) || !strings.Contains(err.Error(), "ec2:DescribeInstances") {
+		t.Errorf("got %v", err)
+	}
+}
