@@ -24,7 +24,7 @@ func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
 		10: (100 + 12) * 10, // a thousand messages in the background, and a batch per receiver
 		7:  (142 + 12) * 7,  // SQS returns partial batches although it has more
 		5:  200 * 5,         // all of them
-		4:  2 * 4, // no sign of a burst
+		4:  2 * 4,           // no sign of a burst
 	} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
