@@ -52,6 +52,7 @@ func TestBodyFromATemplate(t *testing.T) {
 		{"every field", `{{.Node}} {{.InstanceID}} {{.Kind}} {{.Policy}} {{.Phase}} {{.Reason}} {{.Message}} {{.Deadline}} {{.Drill}} {{.Pods.Total}}`, subject(),
 			"node-a i-0abc SpotInterruption kafka Cordoned Drain the spot instance is reclaimed 2026-03-01T08:17:00Z false 12"},
 		{"no deadline", `{{with .Deadline}}by {{.}}{{else}}some day{{end}}`, endless, "some day"},
+		{"Slack's markup", `{{slack "<!channel> & <https://example.com|here>" | json}}`, subject(), `"&lt;!channel&gt; &amp; &lt;https://example.com|here&gt;"`},
 		{"functions", `{{printf "%s/%03d %q" .Node .Pods.Total .Kind | json}} {{urlquery "a b"}} {{print 1 2}} {{if and (eq .Policy "kafka") (ne .Pods.Total 3)}}yes{{end}}`, subject(),
 			`"node-a/012 \"SpotInterruption\"" a+b 1 2 yes`},
 		{"the counts as JSON", `{{json .Pods}}`, subject(), `{"leaving":0,"lost":0,"moved":0,"total":12,"waiting":0}`},

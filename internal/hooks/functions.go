@@ -27,6 +27,7 @@ func functions() map[string]function {
 		},
 		"print":    func(args []any) (any, error) { return within(fmt.Sprint(args...)) },
 		"urlquery": func(args []any) (any, error) { return within(url.QueryEscape(fmt.Sprint(args...))) },
+		"slack":    func(args []any) (any, error) { return within(slackText.Replace(fmt.Sprint(args...))) },
 		"printf":   printf,
 		"not": func(args []any) (any, error) {
 			if len(args) != 1 {
@@ -43,6 +44,10 @@ func functions() map[string]function {
 		},
 	}
 }
+
+// slackText escapes Slack's control characters (Slack documentation, "Formatting text for
+// app surfaces"). Without it, a text such as <!channel> notifies everyone.
+var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func within(text string) (any, error) {
 	if len(text) > MaxBody {

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=get;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,resourceNames=lifeboat-probe,verbs=get;patch
 
 const (
 	// ProbeLease is the Lease in which probers announce probes, and lifeboatd records which of

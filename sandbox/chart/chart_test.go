@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -83,6 +84,7 @@ func sets(t *testing.T) map[string]map[string]any {
 	out := map[string]map[string]any{
 		"only what is required": with(t, ""),
 		"everything":            with(t, everything),
+		"with network policies": with(t, "networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}"),
 		"as little as possible": with(t, "{agent: {enabled: false}, flowControl: {enabled: false}, metrics: {service: false}, controller: {replicas: 1, affinity: null, tolerations: []}}"),
 	}
 	paths, err := filepath.Glob(chartDir + "/examples/values-*.yaml")
@@ -146,6 +148,27 @@ func TestChartRelease(t *testing.T) {
 			t.Errorf("%s %s has the label team=%q, want the common one", o.GetKind(), o.GetName(), got)
 		}
 	}
+}
+
+func TestNetworkPolicyLimitsTheController(t *testing.T) {
+	for _, o := range render(t, with(t, "networkPolicy: {enabled: true, metricsFrom: [{podSelector: {}}], egressPorts: [443]}")).Objects {
+		if o.GetKind() != "NetworkPolicy" {
+			continue
+		}
+		var p networkingv1.NetworkPolicy
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p); err != nil {
+			t.Fatal(err)
+		}
+		in, out := p.Spec.Ingress, p.Spec.Egress
+		if len(in) != 2 || in[0].Ports[0].Port.IntValue() != 8080 || len(in[0].From) != 1 || in[1].Ports[0].Port.IntValue() != 8081 {
+			t.Errorf("ingress %+v", in)
+		}
+		if len(out) != 2 || len(out[0].Ports) != 3 || out[0].Ports[2].Port.IntValue() != 443 || len(out[1].To) != 4 {
+			t.Errorf("egress %+v", out)
+		}
+		return
+	}
+	t.Error("there is no NetworkPolicy")
 }
 
 func TestDisabledAgentHasNoObjects(t *testing.T) {
@@ -252,6 +275,7 @@ func TestRefusals(t *testing.T) {
 		"tolerating doom":                   {"controller: {tolerations: [{key: lifeboat.dev/interrupted, operator: Exists}]}", "scheduled to the very nodes that it clears"},
 		"tolerating everything":             {"controller: {tolerations: [{operator: Exists}]}", "scheduled to the very nodes that it clears"},
 		"a hook's namespace that is none":   {"hooks: {namespaces: [Team_A]}", "at '/hooks/namespaces/0': 'Team_A' does not match pattern"},
+		"a policy for the node's network":   {"{networkPolicy: {enabled: true}, controller: {hostNetwork: true}}", "networkPolicy.enabled has no effect with controller.hostNetwork"},
 		"a hook's namespace twice":          {"hooks: {namespaces: [a, a]}", "at '/hooks/namespaces': items at 0 and 1 are equal"},
 		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may not run Jobs"},
 		"a hook's name that is none":        {"controller: {lifecycleHooks: ['a: b']}", "at '/controller/lifecycleHooks/0': 'a: b' does not match pattern"},

@@ -77,6 +77,9 @@ func TestControllerPermissions(t *testing.T) {
 		for _, r := range role.Rules {
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
+					if len(r.ResourceNames) > 0 {
+						verb += " of " + strings.Join(r.ResourceNames, ",")
+					}
 					want = append(want, r.APIGroups[0]+"/"+resource+" "+verb)
 				}
 			}

@@ -12,7 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create;get;list;patch;watch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,resourceNames=lifeboat-probe,verbs=get;list;patch;watch
 
 // Canary probes all rules periodically, so that broken wiring is noticed before an
 // interruption. It is a Runnable for a controller-runtime manager and runs only on
