@@ -73,7 +73,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := assemble(ctx, mgr, cloud, c); err != nil {
 		return err
 	}
-	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "cluster", c.ClusterName, "account", c.Account, "region", c.Region)
+	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "cluster", c.ClusterName, "account", c.Account, "region", c.Region, "surge", c.Surge)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running: %w", err)
 	}

@@ -66,6 +66,9 @@ type Config struct {
 	Webhooks runner.Destinations
 	// Margin is the reserve between a pod's last moment and a hard deadline.
 	Margin time.Duration
+	// Surge lets Lifeboat start the successor of a pod before it evicts the pod. That
+	// needs the permission to patch pods.
+	Surge bool
 	// TTL is how long finished Interruptions are kept.
 	TTL time.Duration
 	// Development logs text instead of JSON.

@@ -94,7 +94,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, HookRunner: runner,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
 		Metrics: loopMetrics, Events: recorder,
-		Clock: time.Now, Margin: c.Margin, TTL: c.TTL, FlushInterval: status.FlushInterval,
+		Clock: time.Now, Margin: c.Margin, SurgeDisabled: !c.Surge, TTL: c.TTL, FlushInterval: status.FlushInterval,
 	}
 	groups.addTo(&options, c)
 	loop := interruption.New(options)

@@ -32,6 +32,7 @@ deadline.`
 type planFlags struct {
 	whatIf
 	replacementTime, margin time.Duration
+	surge                   bool
 }
 
 func newPlan(s *session) *cobra.Command {
@@ -62,6 +63,7 @@ func newPlan(s *session) *cobra.Command {
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&f.replacementTime, "replacement-time", 20*time.Second, "assumed time until the successor of a pod is ready")
+	flags.BoolVar(&f.surge, "surge", true, "value of lifeboatd's flag --surge; false evicts pods that a policy would surge")
 	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between the end of a pod and the deadline")
 	return cmd
 }
@@ -112,7 +114,8 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 	}
 	facts := drain.Facts{
 		Now: begins, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt, Margin: f.margin,
-		Strategy: d.Strategy, Workloads: d.Workloads, Owners: w.owners, Pods: w.pods, Budgets: w.budgets,
+		SurgeDisabled: !f.surge,
+		Strategy:      d.Strategy, Workloads: d.Workloads, Owners: w.owners, Pods: w.pods, Budgets: w.budgets,
 	}
 	if !record.Drains(d.Action) {
 		p.leaveAlone(facts, fmt.Sprintf("the action is %s, so the pod is not moved", d.Action))

@@ -162,6 +162,10 @@ func TestPlanSurges(t *testing.T) {
 		!strings.Contains(p.Pods[0].Now+p.Pods[0].Reason, "its successor is started first: Deployment solo may run it twice") {
 		t.Errorf("got %+v", p)
 	}
+	r = h.run(t.Context(), "plan", nodeName, "--kind", "scheduled", "--event-type-code", "instance-stop", "--in", "2h", "--surge=false")
+	if strings.Contains(r.out, "its successor is started first") || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "not surged: surge is disabled in lifeboatd") {
+		t.Errorf("with --surge=false it prints\n%s%s", r.out, r.err)
+	}
 }
 
 func TestPlanWorksWithoutLifeboat(t *testing.T) {

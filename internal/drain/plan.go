@@ -27,6 +27,8 @@ type Facts struct {
 	DoNotDisrupt v1alpha1.DoNotDisrupt
 	// Strategy is how pods are moved: Surge, or Evict if empty.
 	Strategy v1alpha1.Strategy
+	// SurgeDisabled says that lifeboatd may not surge pods. It evicts them instead.
+	SurgeDisabled bool
 	// Workloads treat pods differently by label or owner; the first that matches a pod applies.
 	Workloads []v1alpha1.Workload
 	// Gates are what all pods wait for, but not past their last call: a replacement, a hook, an

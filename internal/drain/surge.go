@@ -183,6 +183,10 @@ func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 	if c.strategy != v1alpha1.StrategySurge || c.surged != nil {
 		return Verdict{}, false
 	}
+	if s.facts.SurgeDisabled {
+		c.whyUnsurged = "surge is disabled in lifeboatd, by --surge=false or the chart's value surge.enabled"
+		return Verdict{}, false
+	}
 	if !s.awaitsTurn(c) && permitFor(c).granted {
 		c.whyUnsurged = s.whyOverridden(c)
 		return Verdict{}, false

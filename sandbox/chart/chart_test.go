@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -169,6 +170,30 @@ func TestNetworkPolicyLimitsTheController(t *testing.T) {
 		return
 	}
 	t.Error("there is no NetworkPolicy")
+}
+
+func TestWithoutSurgeTheControllerPatchesNoPods(t *testing.T) {
+	for surge, want := range map[string]bool{"true": true, "false": false} {
+		v := with(t, "surge: {enabled: "+surge+"}")
+		if got := slices.Contains(deployment(t, v).Spec.Template.Spec.Containers[0].Args, "--surge=false"); got == want {
+			t.Errorf("surge.enabled=%s: --surge=false is passed: %v", surge, got)
+		}
+		for _, o := range render(t, v).Objects {
+			var role rbacv1.ClusterRole
+			if o.GetKind() != "ClusterRole" || o.GetName() != chart.ControllerAccount {
+				continue
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+				t.Fatal(err)
+			}
+			got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+				return slices.Contains(r.Resources, "pods") && slices.Contains(r.Verbs, "patch")
+			})
+			if got != want {
+				t.Errorf("surge.enabled=%s: pods may be patched: %v", surge, got)
+			}
+		}
+	}
 }
 
 func TestDisabledAgentHasNoObjects(t *testing.T) {

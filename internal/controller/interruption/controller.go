@@ -78,7 +78,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
 	}
 	p := &pass{Controller: c, facts: facts, decision: decision, update: update}
-	p.plan = drain.NewPlan(facts.forDrain(decision, c.Margin))
+	p.plan = drain.NewPlan(facts.forDrain(decision, &c.Options))
 	update.SetDecision(status.Pass{
 		Interruption: in, Node: facts.node, NodeName: facts.nodeName, Decision: decision,
 		Rescheduled: facts.isRescheduled(decision), Pods: p.pods(),

@@ -74,10 +74,10 @@ func (f *facts) waitsForWindow(d policy.Decision) bool {
 	return d.NotBefore.After(f.now) && !f.begun(d)
 }
 
-func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
+func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 	return drain.Facts{
 		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
-		Margin: margin, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
+		Margin: o.Margin, SurgeDisabled: o.SurgeDisabled, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
 		Strategy: d.Strategy, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates,
 	}
 }

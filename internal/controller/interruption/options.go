@@ -82,6 +82,8 @@ type Options struct {
 	Clock func() time.Time
 	// Margin is kept between the last call of a pod and a hard deadline.
 	Margin time.Duration
+	// SurgeDisabled evicts pods that a policy would surge.
+	SurgeDisabled bool
 	// FlushInterval is how long a transitional change of the status may stay unwritten
 	// after the last write; zero: every change is written at once.
 	FlushInterval time.Duration

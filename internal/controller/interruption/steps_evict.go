@@ -50,7 +50,7 @@ func (p *pass) replan(ctx context.Context) error {
 	if err := p.observePods(ctx, p.facts, p.decision); err != nil {
 		return fmt.Errorf("observing the pods: %w", err)
 	}
-	p.plan = drain.NewPlan(p.facts.forDrain(p.decision, p.Margin))
+	p.plan = drain.NewPlan(p.facts.forDrain(p.decision, &p.Options))
 	p.update.SetPods(p.pods())
 	return nil
 }

@@ -108,7 +108,7 @@ func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("confirming that no pod is left: %w", err)
 	}
-	facts := p.facts.forDrain(p.decision, p.Margin)
+	facts := p.facts.forDrain(p.decision, &p.Options)
 	facts.Pods = pods
 	if plan := drain.NewPlan(facts); !plan.Empty() {
 		pod := plan.Left()[0].Pod
