@@ -137,6 +137,7 @@ func TestChartRelease(t *testing.T) {
 		"Service lifeboat-controller", "Service lifeboat-agent",
 		"DaemonSet lifeboat-agent", "Deployment lifeboat-controller",
 		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller-background", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
+		"Lease lifeboat-drills",
 		"PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
 		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-interruptions",
 		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-interruptions",

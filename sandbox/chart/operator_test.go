@@ -164,6 +164,7 @@ func TestOperatorPermissions(t *testing.T) {
 	admin(t)
 	want := []string{
 		"/nodes get", "/nodes list",
+		"coordination.k8s.io/leases get of lifeboat-drills", "coordination.k8s.io/leases patch of lifeboat-drills",
 		"lifeboat.dev/interruptionpolicies get", "lifeboat.dev/interruptionpolicies list", "lifeboat.dev/interruptionpolicies watch",
 		"lifeboat.dev/interruptions get", "lifeboat.dev/interruptions list", "lifeboat.dev/interruptions patch", "lifeboat.dev/interruptions watch",
 		"lifeboat.dev/nodegroups get", "lifeboat.dev/nodegroups list", "lifeboat.dev/nodegroups watch",
