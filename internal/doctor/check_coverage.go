@@ -59,9 +59,12 @@ func (e *diagnosis) groupByRule(kinds []string) [][]string {
 	return groups
 }
 
-// rulesDenied reports whether AWS refused to list rules.
+// rulesDenied reports whether AWS did not list the rules or their targets. Custom buses
+// are no reason: AWS services do not send to them.
 func (e *diagnosis) rulesDenied() bool {
-	return slices.ContainsFunc(e.Denied, func(d snapshot.Denial) bool { return strings.HasPrefix(d.Action, "events:List") })
+	return slices.ContainsFunc(e.Denied, func(d snapshot.Denial) bool {
+		return strings.HasPrefix(d.Action, "events:List") && d.Action != "events:ListEventBuses"
+	})
 }
 
 // coverage holds the rules that deliver the examples of one kind.

@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
@@ -37,15 +37,17 @@ func checkClock(e *diagnosis) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// checkPermissions reports the actions that AWS refused.
+// checkPermissions reports the actions that AWS denied. checkUnanswered reports those
+// that failed.
 func checkPermissions(e *diagnosis) []finding.Finding {
 	who := "these credentials"
 	if e.Caller != "" {
 		who = e.Caller
 	}
 	var all []finding.Finding
-	for _, action := range deniedActions(e.Denied) {
-		on := joinList(deniedObjects(e.Denied, action))
+	denied := slices.DeleteFunc(slices.Clone(e.Denied), func(d snapshot.Denial) bool { return d.Failure != "" })
+	for _, action := range deniedActions(denied) {
+		on := joinList(deniedObjects(denied, action))
 		f := finding.Finding{
 			Severity: finding.Unknown, ID: idPermissionMissing, Object: "permission " + action,
 			Problem: fmt.Sprintf("%s does not have it for %s, so that part of the AWS resources was not checked", who, on),
@@ -56,9 +58,35 @@ func checkPermissions(e *diagnosis) []finding.Finding {
 			f.Severity = finding.Warning
 			f.Problem = fmt.Sprintf("%s does not have it for %s; the controller needs it, if it uses the same credentials", who, on)
 			f.Fix = fmt.Sprintf("add the statements that this command prints to the controller's role: lifeboat aws iam --cluster %s", e.clusterOr("NAME"))
-		case action == "events:TestEventPattern", action == "events:ListEventBuses", action == "sqs:ListQueueTags":
+		case isOptional(action):
 			f.Severity = finding.Info
 			f.Problem = fmt.Sprintf("%s does not have it, so the AWS resources were checked without it", who)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// isOptional reports whether the verdicts are complete without an action.
+func isOptional(action string) bool {
+	return action == "events:TestEventPattern" || action == "events:ListEventBuses" || action == "sqs:ListQueueTags"
+}
+
+// checkUnanswered reports the calls that failed, once for each action. AWS may answer
+// the next time.
+func checkUnanswered(e *diagnosis) []finding.Finding {
+	failed := slices.DeleteFunc(slices.Clone(e.Denied), func(d snapshot.Denial) bool { return d.Failure == "" })
+	var all []finding.Finding
+	for _, action := range deniedActions(failed) {
+		i := slices.IndexFunc(failed, func(d snapshot.Denial) bool { return d.Action == action })
+		f := finding.Finding{
+			Severity: finding.Unknown, ID: idCallFailed, Object: "call " + action,
+			Problem: fmt.Sprintf("AWS did not answer it for %s (%s), so that part of the AWS resources was not checked", joinList(deniedObjects(failed, action)), failed[i].Failure),
+			Fix:     "run the command again in a minute; if it fails again, look at the AWS Health Dashboard",
+		}
+		if isOptional(action) || readsMessages(action) {
+			f.Severity = finding.Info
+			f.Problem = fmt.Sprintf("AWS did not answer it (%s), so the AWS resources were checked without it", failed[i].Failure)
 		}
 		all = append(all, f)
 	}
@@ -113,28 +141,4 @@ func notUnderstood(object, problem, flags string) finding.Finding {
 		f.Fix = "add the files with its values, or check the account: lifeboat doctor --cluster NAME"
 	}
 	return f
-}
-
-// checkEngine compares the results of EventBridge's own pattern test with Lifeboat's.
-func checkEngine(e *diagnosis) []finding.Finding {
-	var all []finding.Finding
-	for _, v := range e.Verdicts {
-		for _, r := range e.all {
-			if r.Name != v.Rule || r.compiled == nil {
-				continue
-			}
-			for _, c := range e.examples {
-				if c.name != v.Sample || r.compiled.MatchEvent(c.event) == v.Matches {
-					continue
-				}
-				all = append(all, finding.Finding{
-					Severity: finding.Warning, ID: idPatternEngine, Object: r.object(),
-					Problem: fmt.Sprintf("EventBridge reports that its pattern %s %s, and Lifeboat the opposite: do not trust the other findings about this rule",
-						map[bool]string{true: "matches", false: "does not match"}[v.Matches], strings.ToLower(c.name)),
-					Fix: "report this as a Lifeboat bug, with the pattern: " + r.Pattern,
-				})
-			}
-		}
-	}
-	return all
 }

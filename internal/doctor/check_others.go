@@ -145,7 +145,7 @@ func checkTools(e *diagnosis) []finding.Finding {
 	if k := e.cluster.Karpenter; k != nil && polls(k.Version) {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idKarpenterPolls, Object: k.Object,
-			Problem: "from v1.14 on it polls DescribeInstanceStatus each minute, and deletes a node for any scheduled event, even one that is days away or completed; it has no option to stop this",
+			Problem: "from v1.12 on it polls DescribeInstanceStatus each minute, and deletes a node for any scheduled event, even one that is days away or completed; it has no option to stop this",
 			Fix:     "remove ec2:DescribeInstanceStatus from the IAM policy of Karpenter's controller, and restart the controller",
 		})
 	}
@@ -159,14 +159,18 @@ func checkTools(e *diagnosis) []finding.Finding {
 	return all
 }
 
-// polls reports whether a version of Karpenter polls the instances' status. An
-// unknown version counts as one that does.
-func polls(version string) bool {
-	var major, minor int
-	if n, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor); err != nil || n < 2 {
+// polls reports whether a version of Karpenter polls the instances' status: since
+// v1.12.0 (karpenter-provider-aws, commit 5d7ed72d7).
+func polls(version string) bool { return since(version, 12) }
+
+// since reports whether a version of Karpenter is v1.MINOR or later. An unknown version
+// counts as the latest.
+func since(version string, minor int) bool {
+	var major, is int
+	if n, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &is); err != nil || n < 2 {
 		return true
 	}
-	return major > 1 || major == 1 && minor >= 14
+	return major > 1 || major == 1 && is >= minor
 }
 
 // checkUnrelatedRules checks rules for notices with another target. One that matches

@@ -19,6 +19,7 @@ const (
 	idQueueReadByAnother     = "queue-read-by-another"
 	idQueueOfAnotherTool     = "queue-of-another-tool"
 	idDeadLetterMissing      = "dead-letter-missing"
+	idDeadLetterAbsent       = "dead-letter-absent"
 	idDeadLetterRetention    = "dead-letter-retention-short"
 	idDeadLetterMaxReceives  = "dead-letter-max-receives"
 	idRuleDisabled           = "rule-disabled"
@@ -59,6 +60,7 @@ const (
 	idHookTargetFIFO         = "hook-target-fifo"
 	idGroupUnheard           = "group-unheard"
 	idClockSkew              = "clock-skew"
+	idCallFailed             = "call-failed"
 	idPermissionMissing      = "permission-missing"
 	idNotUnderstood          = "not-understood"
 )
@@ -69,7 +71,7 @@ func IDs() []string {
 		idQueueMissing, idQueuePolicyRefuses, idQueuePolicyOpen, idQueuePolicyUnread, idQueueEncryptionAWSKey,
 		idQueueEncryptionKey, idQueueUnencrypted, idQueueRetentionShort, idQueueVisibilityLong, idQueueDelay,
 		idQueueMessageSize, idQueueFIFO, idQueueBacklog, idQueueTwoReaders, idQueueReadByAnother, idQueueOfAnotherTool,
-		idDeadLetterMissing, idDeadLetterRetention, idDeadLetterMaxReceives,
+		idDeadLetterMissing, idDeadLetterAbsent, idDeadLetterRetention, idDeadLetterMaxReceives,
 		idRuleDisabled, idRuleCustomBus, idRuleOtherRegion, idRuleNoTarget, idRuleWrongTarget, idRulePatternInvalid,
 		idRuleMatchesNothing, idRuleElsewhere,
 		idTargetInputChanged, idTargetFIFOGroup, idTargetOtherRegion, idTargetRole, idTargetDeadLetter, idTargetDeadLetterRefuse,
@@ -78,6 +80,6 @@ func IDs() []string {
 		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
-		idClockSkew, idPermissionMissing, idNotUnderstood,
+		idClockSkew, idCallFailed, idPermissionMissing, idNotUnderstood,
 	}
 }

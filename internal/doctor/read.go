@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ import (
 const maxConcurrentCalls = 4
 
 // ReadAccount reads the wiring in an account. The snapshot lists calls that AWS
-// denied, and records a missing queue as a fact. The error means that nothing could
-// be read: no credentials, no connection, or the wrong account or region.
+// denied or that failed, and records a missing queue as a fact. The error means that
+// nothing could be read: no credentials, no connection, or the wrong account or region.
 func ReadAccount(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
 	l := &accountReader{clients: clients, target: target}
 	return l.readParts(ctx, l.readQueue, l.readRules, l.readOtherQueues, l.tryPermissions, l.testPatterns, l.measureGrowth)
@@ -47,7 +48,7 @@ func (l *accountReader) readParts(ctx context.Context, parts ...func(context.Con
 		}
 	}
 	if l.succeeded == 0 {
-		return snapshot.Snapshot{}, fmt.Errorf("reading the wiring: %w", errDenied(l.out.Denied))
+		return snapshot.Snapshot{}, fmt.Errorf("reading the wiring: %w", cmp.Or(l.failure, errDenied(l.out.Denied)))
 	}
 	slices.SortFunc(l.out.Rules, func(a, b snapshot.Rule) int { return strings.Compare(a.Bus+"/"+a.Name, b.Bus+"/"+b.Name) })
 	return l.out, nil
@@ -63,6 +64,7 @@ type accountReader struct {
 
 	mu        sync.Mutex // guards the fields below, and out while calls run concurrently
 	succeeded int        // number of successful calls
+	failure   error      // of the first call that failed, and was not denied
 }
 
 // DeniedError means that AWS denied every call.
@@ -124,23 +126,38 @@ func RegionOfQueue(queueURL string) string {
 	return ""
 }
 
-// recordCall records the result of a call. A denied call is not an error: it becomes
-// a finding.
-func (l *accountReader) recordCall(action, object string, err error) (denied bool, _ error) {
+// recordCall records the result of a call. A call that was denied or failed is not an
+// error: its answer is unknown, which becomes a finding, and the others go on. It is an
+// error if AWS did not answer this call nor any before it.
+func (l *accountReader) recordCall(action, object string, err error) (unknown bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		l.succeeded++
 		return false, nil
-	case isDenied(err):
-		d := snapshot.Denial{Action: action, Object: object}
-		if !slices.Contains(l.out.Denied, d) {
-			l.out.Denied = append(l.out.Denied, d)
-		}
-		return true, nil
 	}
-	return false, fmt.Errorf("calling AWS (%s of %s): %w", action, object, err)
+	d := snapshot.Denial{Action: action, Object: object}
+	if !isDenied(err) {
+		failed := fmt.Errorf("calling AWS (%s of %s): %w", action, object, err)
+		if l.succeeded == 0 && code(err) == "" {
+			return false, failed
+		}
+		d.Failure, l.failure = shortError(err), cmp.Or(l.failure, failed)
+	}
+	if !slices.ContainsFunc(l.out.Denied, func(o snapshot.Denial) bool { return o.Action == action && o.Object == object }) {
+		l.out.Denied = append(l.out.Denied, d)
+	}
+	return true, nil
+}
+
+// shortError returns the code and the message of an AWS error, without request ids,
+// which differ from call to call.
+func shortError(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return strings.TrimSuffix(api.ErrorCode()+": "+api.ErrorMessage(), ": ")
+	}
+	return err.Error()
 }
 
 func isDenied(err error) bool {

@@ -3,13 +3,15 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 )
@@ -109,8 +111,15 @@ func (l *accountReader) readQueueByARN(ctx context.Context, arn string) error {
 	if arn == "" || l.hasQueue(arn) || snapshot.Part(arn, 4) != l.out.Account || snapshot.Part(arn, 3) != l.out.Region {
 		return nil
 	}
+	if slices.Contains(l.out.Absent, arn) {
+		return nil
+	}
 	q, err := l.fetchQueue(ctx, snapshot.Name(arn), "")
-	if err == nil && q != nil {
+	switch {
+	case err != nil:
+	case q == nil:
+		l.out.Absent = append(l.out.Absent, arn)
+	default:
 		l.out.Queues = append(l.out.Queues, *q)
 	}
 	return err
@@ -159,13 +168,23 @@ func (l *accountReader) tryPermissions(ctx context.Context) error {
 }
 
 // recordTrial records the result of a permission test. An error about the handle or
-// the queue means that the permission exists.
+// the queue means that the permission exists. An error of SQS itself says nothing.
 func (l *accountReader) recordTrial(action, object string, err error) error {
-	if code(err) != "" && !isDenied(err) {
+	var api smithy.APIError
+	if errors.As(err, &api) && !isDenied(err) && api.ErrorFault() != smithy.FaultServer && status(err) < http.StatusInternalServerError {
 		err = nil
 	}
 	_, err = l.recordCall(action, object, err)
 	return err
+}
+
+// status returns the HTTP status of a failed call, or 0.
+func status(err error) int {
+	var response *awshttp.ResponseError
+	if !errors.As(err, &response) {
+		return 0
+	}
+	return response.HTTPStatusCode()
 }
 
 // measureGrowth counts the waiting messages a second time.
@@ -175,11 +194,8 @@ func (l *accountReader) measureGrowth(ctx context.Context) error {
 	}
 	name := sqstypes.QueueAttributeNameApproximateNumberOfMessages
 	out, err := l.clients.Queues.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &l.url, AttributeNames: []sqstypes.QueueAttributeName{name}})
-	if isMissing(err) || isDenied(err) {
-		return nil // the queue or the permission disappeared; keep the first count
-	}
 	if err != nil {
-		return fmt.Errorf("counting messages: %w", err)
+		return ctx.Err() // the first count remains: a second one is optional
 	}
 	if n, err := strconv.Atoi(out.Attributes[string(name)]); err == nil {
 		q := &l.out.Queues[0]

@@ -189,9 +189,10 @@ func (l *accountReader) testPatterns(ctx context.Context) error {
 	return group.Wait()
 }
 
-// testPattern tests one rule with one example, unless AWS has denied the test before.
+// testPattern tests one rule with one example, unless AWS has not answered such a test
+// before.
 func (l *accountReader) testPattern(ctx context.Context, r snapshot.Rule, c sampleEvent) error {
-	if l.wasDenied("events:TestEventPattern") {
+	if l.isUnknown("events:TestEventPattern") {
 		return nil
 	}
 	event := string(c.json)
@@ -210,7 +211,7 @@ func (l *accountReader) testPattern(ctx context.Context, r snapshot.Rule, c samp
 	return nil
 }
 
-func (l *accountReader) wasDenied(action string) bool {
+func (l *accountReader) isUnknown(action string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.out.Denied, func(d snapshot.Denial) bool { return d.Action == action })

@@ -23,6 +23,7 @@ func checks() []func(*diagnosis) []finding.Finding {
 		checkCoverage,
 		checkQueueSettings,
 		checkDeadLetters,
+		checkAbsentDeadLetters,
 		checkTargetDeadLetters,
 		checkReaders,
 		checkCompetitors,
@@ -34,6 +35,7 @@ func accountChecks() []func(*diagnosis) []finding.Finding {
 	return []func(*diagnosis) []finding.Finding{
 		checkClock,
 		checkPermissions,
+		checkUnanswered,
 		checkUnread,
 		checkEngine,
 		checkUnrelatedRules,

@@ -153,6 +153,8 @@ func TestRun(t *testing.T) {
 		{"Karpenter polls", around(func(c *doctor.Cluster) {
 			c.Karpenter = &doctor.Tool{Object: "deployment kube-system/karpenter", Version: "1.14.1"}
 		}), []string{"warning karpenter-polls deployment kube-system/karpenter"}, "ec2:DescribeInstanceStatus"},
+		{"Karpenter 1.12 polls", around(func(c *doctor.Cluster) { c.Karpenter = &doctor.Tool{Object: "k", Version: "1.12.0"} }), []string{"warning karpenter-polls k"}, "from v1.12 on"},
+		{"Karpenter 1.11 does not poll", around(func(c *doctor.Cluster) { c.Karpenter = &doctor.Tool{Object: "k", Version: "v1.11.3"} }), []string{}, ""},
 		{"Karpenter of an unknown version may poll", around(func(c *doctor.Cluster) { c.Karpenter = &doctor.Tool{Object: "k", Version: "latest"} }),
 			[]string{"warning karpenter-polls k"}, ""},
 		{"Node Termination Handler runs", around(func(c *doctor.Cluster) {
@@ -163,7 +165,14 @@ func TestRun(t *testing.T) {
 		}, []string{"warning nth-hears-too queue k8s-example-com-nth"}, ""},
 		{"EventBridge disagrees", func(s *snapshot.Snapshot, _ *doctor.Cluster) {
 			s.Verdicts = []snapshot.Verdict{{Rule: s.Rules[1].Name, Sample: "rebalance-recommendation", Matches: false}, {Rule: s.Rules[1].Name, Sample: "health-event (issue)", Matches: false}}
-		}, []string{"warning pattern-engine-disagrees rule lifeboat-prod-rebalance"}, "does not match rebalance-recommendation"},
+		}, []string{"unknown pattern-engine-disagrees rule lifeboat-prod-rebalance"}, "does not match rebalance-recommendation"},
+		{"EventBridge evaluates every pattern differently: one finding", func(s *snapshot.Snapshot, _ *doctor.Cluster) {
+			for _, r := range s.Rules {
+				for _, sample := range []string{"spot-interruption-warning (terminate)", "rebalance-recommendation", "instance-state-change (stopping)"} {
+					s.Verdicts = append(s.Verdicts, snapshot.Verdict{Rule: r.Name, Sample: sample, Matches: false})
+				}
+			}
+		}, []string{"unknown pattern-engine-disagrees rule lifeboat-prod-spot-interruption, rule lifeboat-prod-rebalance and rule lifeboat-prod-state-change"}, "are not certain"},
 		{"the clock is 31 s behind", func(s *snapshot.Snapshot, _ *doctor.Cluster) { d := -31 * time.Second; s.Skew = &d },
 			[]string{"broken clock-skew clock"}, "31s behind"},
 	} {

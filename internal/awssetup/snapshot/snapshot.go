@@ -27,7 +27,9 @@ type Snapshot struct {
 	QueueMissing bool `json:"queueMissing,omitempty"`
 
 	Queues []Queue `json:"queues,omitempty"`
-	Rules  []Rule  `json:"rules,omitempty"`
+	// Absent are the ARNs of queues that others name and that do not exist.
+	Absent []string `json:"absent,omitempty"`
+	Rules  []Rule   `json:"rules,omitempty"`
 	// Groups are the Auto Scaling groups of a template.
 	Groups []Group `json:"groups,omitempty"`
 
@@ -36,7 +38,7 @@ type Snapshot struct {
 	Skew *time.Duration `json:"skew,omitempty"`
 	// Caller is the ARN of the credentials; empty if unknown.
 	Caller string `json:"caller,omitempty"`
-	// Denied are the denied AWS actions, for example events:ListRules.
+	// Denied are the AWS actions without an answer, for example events:ListRules.
 	Denied []Denial `json:"denied,omitempty"`
 	// Verdicts are the results of EventBridge's own pattern test.
 	Verdicts []Verdict `json:"verdicts,omitempty"`
@@ -130,12 +132,14 @@ type Target struct {
 	DeadLetterARN string `json:"deadLetterARN,omitempty"`
 }
 
-// Denial is a denied AWS action.
+// Denial is an AWS action without an answer: AWS denied it, or it failed.
 type Denial struct {
 	// Action is for example sqs:GetQueueAttributes.
 	Action string `json:"action"`
 	// Object is the resource of the call.
 	Object string `json:"object"`
+	// Failure is the error of a call that failed; empty if AWS denied it.
+	Failure string `json:"failure,omitempty"`
 }
 
 // Verdict is the result of EventBridge's TestEventPattern.
