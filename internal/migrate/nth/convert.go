@@ -30,6 +30,7 @@ func Convert(files []migrate.File) (*migrate.Result, error) {
 		c.reportFlag(flag)
 	}
 	spec := c.policy()
+	spec.Nodes.MatchLabels = c.nodeLabels()
 	if len(spec.Rules) == 0 {
 		c.report("", finding.Info, "no-policy", "Lifeboat's defaults cover all settings: no policy is needed.", "")
 		return c.result, nil
@@ -56,7 +57,9 @@ func manifest(spec v1alpha1.InterruptionPolicySpec) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	delete(document.Spec, "nodes") // the default: all nodes
+	if nodes, ok := document.Spec["nodes"].(map[string]any); ok && len(nodes) == 0 {
+		delete(document.Spec, "nodes") // the default: all nodes
+	}
 	return yaml.Marshal(document)
 }
 
@@ -89,8 +92,8 @@ func (c *converter) reportFlag(flag string) {
 	if a.problem == "" || c.settings[flag].value == a.usual {
 		return
 	}
-	if flag == terminations && c.on("cordon-only") {
-		return // cordonRules reports it
+	if flag == terminations && (c.on("cordon-only") || c.switchedOff(terminations)) {
+		return // the policy has a rule for it
 	}
 	c.report(flag, a.severity, "flag", a.problem, a.fix)
 }
@@ -137,6 +140,10 @@ func (c *converter) rules() []v1alpha1.Rule {
 		add("rebalance", notice.KindRebalanceRecommendation, v1alpha1.ActionDrain)
 	case c.on("enable-rebalance-monitoring"):
 		add("rebalance", notice.KindRebalanceRecommendation, v1alpha1.ActionCordon)
+	}
+	if c.switchedOff(terminations) {
+		add("terminations", notice.KindAutoScalingTermination, v1alpha1.ActionIgnore)
+		return rules
 	}
 	if timeout, ok := c.drainTimeout(); ok {
 		rules = append(rules, v1alpha1.Rule{

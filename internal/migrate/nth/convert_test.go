@@ -173,6 +173,69 @@ func TestCordonOnlyKeepsDisabledKinds(t *testing.T) {
 	}
 }
 
+// A choice that Lifeboat cannot keep is a finding that needs manual work.
+func TestChoicesThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"deleteLocalData: false", "ignoreDaemonSets: false"} {
+		r, err := nth.Convert([]migrate.File{{Name: "a.yaml", Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return f.Severity == finding.Broken && f.Fix != "" }) ||
+			slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return strings.Contains(f.Problem, "always works like this") }) {
+			t.Errorf("%s: %+v", text, r.Findings)
+		}
+	}
+	for text, want := range map[string]bool{
+		"enableASGLifecycleDraining: false": true, "enableASGLifecycleDraining: true": false,
+		"enableASGLifecycleDraining: false\nenableSqsTerminationDraining: true": false, // queue mode ignores the flag
+	} {
+		r, err := nth.Convert([]migrate.File{{Name: "a.yaml", Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ignores := false
+		if len(r.Output) > 0 {
+			ignores = slices.ContainsFunc(valid(t, r.Output).Rules, func(rule v1alpha1.Rule) bool {
+				return rule.Action == v1alpha1.ActionIgnore && slices.Contains(rule.Kinds, notice.KindAutoScalingTermination)
+			})
+		}
+		if ignores != want {
+			t.Errorf("%s: terminations are ignored: %t, want %t", text, ignores, want)
+		}
+	}
+}
+
+func TestNodeSelectorsBecomeThoseOfThePolicy(t *testing.T) {
+	t.Parallel()
+	const daemonSet = `{"kind":"DaemonSet","spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux","lifecycle":"spot"},"containers":[{"args":["--cordon-only"]}]}}}}`
+	spot := map[string]string{"lifecycle": "spot"}
+	for text, want := range map[string]map[string]string{
+		"cordonOnly: true\nlinuxNodeSelector: {lifecycle: spot}":     spot,
+		"cordonOnly: true\ndaemonsetNodeSelector: {lifecycle: spot}": spot,
+		"cordonOnly: true\nnodeSelector: {lifecycle: spot}":          spot,
+		daemonSet:                            spot,
+		"cordonOnly: true\nnodeSelector: {}": nil,
+		"cordonOnly: true\nlinuxNodeSelector: {kubernetes.io/os: linux}":                                 nil,
+		"cordonOnly: true\nenableSqsTerminationDraining: true\nnodeSelector: {node-role: control-plane}": nil,
+	} {
+		r, err := nth.Convert([]migrate.File{{Name: "a.yaml", Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, valid(t, r.Output).Nodes.MatchLabels); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if said := slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return f.ID == "nodes" }); said != (want != nil) {
+			t.Errorf("%s: said so: %t", text, said)
+		}
+	}
+	r, err := nth.Convert([]migrate.File{{Name: "a.yaml", Data: []byte("cordonOnly: true\nlinuxNodeSelector: {a: b}\nwindowsNodeSelector: {c: d}")}})
+	if err != nil || !slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return f.ID == "nodes" && f.Severity == finding.Broken }) {
+		t.Errorf("two selectors: %v, %+v", err, r.Findings)
+	}
+}
+
 func TestFilesWithoutSettingsAreErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

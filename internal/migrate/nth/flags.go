@@ -42,7 +42,7 @@ func unneededFlags() []conversion {
 		entries("", [2]string{"node-name"}, [2]string{"pod-name"}, [2]string{"pod-namespace"}, [2]string{"enable-sqs-termination-draining", ""}, [2]string{"json-logging", ""},
 			[2]string{"log-format-version", ""}, [2]string{"uptime-from-file", ""}, [2]string{"use-provider-id", ""}, [2]string{"emit-kubernetes-events", ""},
 			[2]string{"enable-prometheus-server", ""}, [2]string{"enable-probes-server", ""}, [2]string{"metadata-tries", ""}),
-		entries("Lifeboat always works like this.", [2]string{"ignore-daemon-sets", "true"}, [2]string{"delete-local-data", "true"}, [2]string{"taint-node", "false"},
+		entries("Lifeboat always works like this.", [2]string{"taint-node", "false"},
 			[2]string{"exclude-from-load-balancers", "false"}, [2]string{"use-apiserver-cache", "false"}, [2]string{"enable-asg-lifecycle-draining", ""}),
 		entries("Lifeboat has no such limit: it handles all nodes concurrently, and the API server's priority and fairness limits the load.",
 			[2]string{"workers", "10"}, [2]string{"kube-api-qps", "5"}, [2]string{"kube-api-burst", "10"}),
@@ -88,6 +88,8 @@ func policyFlags() []conversion {
 // unsupportedFlags are the flags that need a decision.
 func unsupportedFlags() []conversion {
 	return []conversion{
+		{"delete-local-data", "true", finding.Broken, "Pods with emptyDir volumes do not stay: Lifeboat evicts them, because the instance goes away with its disk. NTH fails to drain a node that has such a pod.", `annotate the pods that must stay with lifeboat.dev/do-not-disrupt: "true"`},
+		{"ignore-daemon-sets", "true", finding.Broken, "Lifeboat leaves the pods of DaemonSets on the node and drains the others. NTH fails to drain a node that has such a pod.", "remove the setting if this is what you want; to drain no node, set action: Cordon in the rules"},
 		{"pod-termination-grace-period", "-1", finding.Warning, "Each pod has its own grace period, which Lifeboat shortens only before a hard deadline.", "correct terminationGracePeriodSeconds of the pods if necessary"},
 		{"node-termination-grace-period", "120", finding.Warning, "A drain ends at the deadline. Without a deadline, drainTimeout of a rule limits it.", "set drainTimeout in a rule for AutoScalingTermination; the default is an hour"},
 		{"taint-effect", "NoSchedule", finding.Warning, "The taint is NoSchedule, or PreferNoSchedule with the action Notify. NoExecute would evict without regard to PodDisruptionBudgets.", "for PreferNoSchedule set action: Notify"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -18,6 +19,8 @@ type setting struct {
 	line        int
 	// secret and key are the Secret with the value; empty if value has it.
 	secret, key string
+	// labels are those of a node selector.
+	labels map[string]string
 }
 
 // settings are by flag. The last of several values wins.
@@ -72,6 +75,9 @@ func (s settings) document(file string, n *yaml.Node, depth int) {
 		s.document(file, item, depth+1)
 	}
 	pod := field(field(field(n, "spec"), "template"), "spec")
+	if text(field(n, "kind")) == "DaemonSet" {
+		s.selector(file, "node-selector", field(pod, "nodeSelector"))
+	}
 	for _, c := range items(field(pod, "containers")) {
 		for _, e := range items(field(c, "env")) {
 			s.variable(file, e)
@@ -88,6 +94,9 @@ func (s settings) values(file string, n *yaml.Node) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if flag := flagOf(key.Value); slices.Contains(selectors(), flag) {
+			s.selector(file, flag, value)
+		}
 		if value.Kind == yaml.ScalarNode && value.ShortTag() != "!!null" && value.Value != "" {
 			s.set(flagOf(key.Value), setting{value: value.Value, file: file, line: key.Line})
 		}
