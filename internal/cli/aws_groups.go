@@ -23,7 +23,7 @@ const (
 )
 
 const groupsFlagHelp = `Auto Scaling groups that get lifecycle hooks and whose events the rules match: comma-separated names; nodegroups for the groups of the cluster's NodeGroups; ` +
-	`or all, which matches every group in the account and creates no hooks (default: the groups in the existing rules)`
+	`or all, which matches every group in the account and creates no hooks (default: the groups in the existing rules, and their hooks)`
 
 // maxGroupNameLength is from the EC2 Auto Scaling API Reference, CreateAutoScalingGroup.
 const maxGroupNameLength = 255
@@ -105,14 +105,29 @@ func limitTo(w awssetup.Wiring, groups []nodegroup.Wanted) (awssetup.Wiring, err
 	return limited, err
 }
 
-// limitAsDeployed limits the rules to the groups in the existing rules, if --groups
-// is not set.
-func limitAsDeployed(w awssetup.Wiring, f awsFlags, o awssetup.Observed) (awssetup.Wiring, error) {
+// groupsOfRules returns the groups to which the existing rules are limited, with their
+// wanted hooks. A NodeGroup of the cluster decides about the hooks of its group, if the
+// cluster is reachable.
+func (s *session) groupsOfRules(ctx context.Context, f awsFlags, o awssetup.Observed) []nodegroup.Wanted {
 	names, limits := awssetup.LimitedTo(o)
-	if f.groups != "" || !limits {
-		return w, nil
+	if !limits {
+		return nil
 	}
-	return w.ForGroups(names)
+	var objects v1alpha1.NodeGroupList
+	if c, err := s.connect(ctx); err == nil {
+		_ = c.list(ctx, "NodeGroups", &objects) // optional: the defaults remain
+	}
+	var all []nodegroup.Wanted
+	for _, name := range names {
+		object := v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}}
+		if i := slices.IndexFunc(objects.Items, func(g v1alpha1.NodeGroup) bool { return nodegroup.Name(&g) == name }); i >= 0 {
+			object = objects.Items[i]
+		}
+		w := nodegroup.Want(&object, f.cluster)
+		w.Management = v1alpha1.ManageHooks
+		all = append(all, w)
+	}
+	return all
 }
 
 // templateGroups converts groups for templates.

@@ -86,6 +86,16 @@ func TestAWSPutsHooks(t *testing.T) {
 	}
 	e.want(e.aws("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
 	e.want(e.aws("plan"), ExitOK) // the groups come from the rules
+	if err := e.server.States.AutoScaling.DeleteHook("nodes-a", v1alpha1.TerminateHook); err != nil {
+		t.Fatal(err)
+	}
+	drift := e.aws("plan")
+	e.want(drift, ExitChanges)
+	if !strings.Contains(drift.out, "hook "+v1alpha1.TerminateHook) || strings.Contains(drift.out, "hook "+v1alpha1.LaunchHook) {
+		t.Errorf("a hook that is gone:\n%s", drift.out)
+	}
+	e.want(e.aws("setup", "--yes"), ExitOK)
+	e.want(e.aws("plan"), ExitOK)
 	e.want(e.aws("plan", "--groups", "all"), ExitChanges)
 	e.want(e.aws("plan", "--groups", "nodes-a"), ExitChanges)
 }

@@ -98,7 +98,7 @@ func hookSteps(all []plannedHooks) int {
 func missingGroupsError(all []plannedHooks) error {
 	var missing []string
 	for _, p := range all {
-		if slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.ID == "group-missing" }) {
+		if isMissing(p) {
 			missing = append(missing, p.Group)
 		}
 	}
@@ -106,6 +106,10 @@ func missingGroupsError(all []plannedHooks) error {
 		return nil
 	}
 	return fmt.Errorf("%w: Auto Scaling group %s does not exist in this account and region: check the name; to let Lifeboat create the group, declare a NodeGroup with management All", errHooks, strings.Join(missing, ", "))
+}
+
+func isMissing(p plannedHooks) bool {
+	return slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.ID == "group-missing" })
 }
 
 // heldHooksError returns an error if a hook cannot be deleted now.

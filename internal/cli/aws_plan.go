@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -87,32 +88,32 @@ func (s *session) awsPlan(ctx context.Context, f awsFlags) error {
 // planSetup plans the changes to the queue and the rules and to the hooks of the selected
 // groups.
 func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (awssetup.Plan, []plannedHooks, error) {
+	observed, err := w.observe(ctx)
+	if err != nil {
+		return awssetup.Plan{}, nil, err
+	}
 	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return awssetup.Plan{}, nil, err
 	}
+	if f.groups == "" {
+		groups = s.groupsOfRules(ctx, f, observed)
+	}
 	if w.wanted, err = limitTo(w.wanted, groups); err != nil {
 		return awssetup.Plan{}, nil, err
 	}
-	plan, err := w.plan(ctx, f)
+	plan, err := awssetup.Diff(w.wanted, observed, awssetup.Options{Adopt: f.adopt})
 	if err != nil {
 		return awssetup.Plan{}, nil, err
 	}
 	hooks, err := w.planHooks(ctx, s, groups)
-	return plan, hooks, err
-}
-
-// plan plans the changes to the queue and the rules.
-func (w setupClients) plan(ctx context.Context, f awsFlags) (awssetup.Plan, error) {
-	observed, err := w.observe(ctx)
-	if err != nil {
-		return awssetup.Plan{}, err
+	if f.groups != "" {
+		return plan, hooks, err
 	}
-	wanted, err := limitAsDeployed(w.wanted, f, observed)
 	if err != nil {
-		return awssetup.Plan{}, err
+		plan.Notes = append(plan.Notes, fmt.Sprintf("The lifecycle hooks of the groups in the rules were not checked: %v.", err))
 	}
-	return awssetup.Diff(wanted, observed, awssetup.Options{Adopt: f.adopt})
+	return plan, slices.DeleteFunc(hooks, isMissing), nil // a group in a rule can be deleted
 }
 
 // conflictError returns the error of a plan with conflicts.

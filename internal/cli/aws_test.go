@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 )
 
 // awsAccount is an emulated AWS account that --sandbox selects.
@@ -40,7 +41,9 @@ func atEndpoint(t *testing.T, url string) *harness {
 	t.Helper()
 	return &harness{t: t, setup: func(s *session) {
 		s.findSandbox = func(string) (connection, error) {
-			return connection{endpoint: url, region: "us-east-1", accessKeyID: "AKIAEXAMPLE", secretAccessKey: "x"}, nil
+			return connection{
+				endpoint: url, region: "us-east-1", accessKeyID: "AKIAEXAMPLE", secretAccessKey: "x", lifeboatd: &doctor.Process{Alive: true},
+			}, nil
 		}
 	}}
 }

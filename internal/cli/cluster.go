@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 )
 
 // requestTimeout limits the time of one request to AWS.
@@ -39,6 +40,8 @@ type connection struct {
 	endpoint, account, region    string
 	accessKeyID, secretAccessKey string
 	queueURL                     string
+	// lifeboatd is the process of the controller; nil if that is not known.
+	lifeboatd *doctor.Process
 }
 
 // newScheme returns a scheme with the built-in types and Lifeboat's.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -15,16 +16,18 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
 
-// Exit codes of the command doctor.
+// Exit codes of the command doctor. Wrong usage is ExitUsage.
 const (
 	exitBroken     = 1
-	exitIncomplete = 2
+	exitIncomplete = 3
+	exitWarning    = 4
 )
 
 const doctorHelp = `Check whether every AWS notice about a node will reach Lifeboat. The checks
@@ -43,8 +46,8 @@ With -f it reads files instead and needs no account: CloudFormation (YAML or
 JSON), Terraform in JSON, and the output of terraform show -json or of
 aws events list-rules, describe-rule and list-targets-by-rule.
 
-Exit codes: 0 nothing is broken; 1 something is broken; 2 some checks could not
-run.`
+Exit codes: 0 no finding that counts; 1 something is broken; 2 wrong usage; 3 some
+checks could not run; 4 warnings or notes, if --fail-on counts them.`
 
 // doctorFlags are the flags of the command doctor.
 type doctorFlags struct {
@@ -53,6 +56,17 @@ type doctorFlags struct {
 	parameters                map[string]string
 	offline, probe            bool
 	files                     []string
+	// failOn is the least severity that changes the exit code.
+	failOn string
+	// baseline is the file of accepted findings; writeBaseline writes it.
+	baseline      string
+	writeBaseline bool
+}
+
+// counts reports whether a severity changes the exit code.
+func (f doctorFlags) counts(s finding.Severity) bool {
+	all := finding.Severities()
+	return slices.Contains(all[:slices.Index(all, finding.Severity(f.failOn))+1], s)
 }
 
 func newDoctor(s *session) *cobra.Command {
@@ -68,6 +82,9 @@ func newDoctor(s *session) *cobra.Command {
 
   # Check all existing rules
   aws events list-rules | lifeboat doctor --offline -f -
+
+  # In a pipeline: SARIF for code scanning, without accepted findings
+  lifeboat doctor --offline -f template.yaml -o sarif --baseline doctor-baseline.json > doctor.sarif
 
   # For scripts
   lifeboat doctor --cluster prod -o json | jq '.findings[] | select(.severity == "broken")'`,
@@ -87,8 +104,11 @@ func newDoctor(s *session) *cobra.Command {
 	flags.StringToStringVar(&f.parameters, "parameter", nil, "with --offline: value of a parameter or variable of the files, as NAME=VALUE; repeatable")
 	flags.BoolVar(&f.probe, "probe", false, "also send a test event through each rule, and measure the time until lifeboatd answers")
 	flags.BoolVar(&f.offline, "offline", false, "check the files given with -f, without an account")
+	flags.StringVar(&f.baseline, "baseline", "", "file of accepted findings, which do not count")
+	flags.BoolVar(&f.writeBaseline, "write-baseline", false, "accept all present findings: write them to the file of --baseline")
+	flags.StringVar(&f.failOn, "fail-on", string(finding.Unknown), "least severity that changes the exit code: broken, unknown, warning or info")
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "file to check; - is standard input; repeatable")
-	return cmd
+	return command.Outputs(cmd, command.OutputText, command.OutputJSON, outputSARIF, outputJUnit)
 }
 
 func (f *doctorFlags) check() error {
@@ -103,6 +123,10 @@ func (f *doctorFlags) check() error {
 		return usageErrorf("%q is not an AWS account: write its 12 digits", f.account)
 	case f.offline && f.probe:
 		return usageErrorf("--probe needs an account: remove --offline")
+	case f.writeBaseline && f.baseline == "":
+		return usageErrorf("--write-baseline needs the file: add --baseline FILE")
+	case !slices.Contains(finding.Severities(), finding.Severity(f.failOn)):
+		return usageErrorf("%q is not a severity for --fail-on: use broken, unknown, warning or info", f.failOn)
 	case f.cluster != "" && !clusterFormat.MatchString(f.cluster):
 		return usageErrorf("%q is not a valid cluster name: use at most 253 letters, digits, dots, hyphens and underscores, and start with a letter or digit", f.cluster)
 	case f.region != "" && !regionFormat.MatchString(f.region):
@@ -119,6 +143,10 @@ type doctorRun struct {
 	progress *terminal.Progress
 	// kube is the cluster. It is nil if the cluster is not reachable.
 	kube *cluster
+	// lifeboat is Lifeboat in the cluster. It is nil if the cluster is not reachable.
+	lifeboat *doctor.Installation
+	// queue is the name of the checked queue; empty if it is not known.
+	queue string
 
 	// seen are the cluster's Auto Scaling groups, nodes its nodes, and metadata
 	// the metadata options of their instances.
@@ -150,6 +178,7 @@ func (d *doctorRun) groups() []checkGroup {
 	}
 	groups := []checkGroup{
 		{"AWS resources", d.awsResources},
+		{"Lifeboat in the cluster", d.installed},
 		{"node groups", d.nodeGroups},
 		{"agents", d.agents},
 		{"admission policies", d.admissionPolicies},
@@ -166,6 +195,7 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	defer d.progress.Stop()
 	if !f.offline {
 		d.reachCluster(ctx)
+		d.readInstallation(ctx)
 		d.readGroups(ctx)
 	}
 	var all []finding.Finding
@@ -181,22 +211,34 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	if failed != nil && len(all) == 0 {
 		return incomplete(failed)
 	}
+	all, err := d.accept(all)
+	if err != nil {
+		return incomplete(err)
+	}
 	if err := d.report(all); err != nil {
 		return incomplete(err)
 	}
+	return f.exitOf(all, failed)
+}
+
+// exitOf returns the exit code for the worst finding that counts. A part that could not
+// be checked at all always counts.
+func (f doctorFlags) exitOf(all []finding.Finding, failed error) error {
+	has := func(s finding.Severity) bool { return f.counts(s) && finding.Has(all, s) }
 	switch {
-	case finding.Has(all, finding.Broken):
+	case has(finding.Broken):
 		return exitError{Code: exitBroken}
 	case failed != nil:
 		return incomplete(failed)
-	case finding.Has(all, finding.Unknown):
+	case has(finding.Unknown):
 		return exitError{Code: exitIncomplete}
+	case has(finding.Warning), has(finding.Info):
+		return exitError{Code: exitWarning}
 	}
 	return nil
 }
 
-// incomplete gives an error the exit code for incomplete checks. Wrong usage
-// has the same exit code.
+// incomplete gives an error the exit code for incomplete checks.
 func incomplete(err error) error { return exitError{Code: exitIncomplete, Err: err} }
 
 // reachCluster connects to the cluster. The AWS resources can be checked without
@@ -244,11 +286,9 @@ func (d *doctorRun) awsResources(ctx context.Context) ([]finding.Finding, error)
 	case err != nil:
 		return nil, awsError{err}
 	}
+	d.queue = snapshot.Name(found.Queue)
 	d.subject = fmt.Sprintf("Queue %s in account %s, region %s", snapshot.Name(found.Queue), place.Account, place.Region)
 	around := d.tools(ctx)
-	if sandbox.queueURL != "" {
-		around.Lifeboat = nil // in the sandbox it is a process without a Deployment
-	}
 	around.Groups = d.ruleGroups()
 	return doctor.Run(found, target.Desired, around), nil
 }

@@ -21,13 +21,11 @@ const (
 )
 
 // agents checks that an agent on every node reads its instance's metadata; the
-// agent is Ready if it does. It checks nothing if the chart is not installed.
+// agent is Ready if it does. It checks nothing if the chart is not installed, which
+// installed reports.
 func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
-	if d.kube == nil {
+	if d.kube == nil || d.lifeboat.Controller == nil {
 		return nil, nil
-	}
-	if running, err := controllers(ctx, *d.kube); err != nil || *running == 0 {
-		return nil, err // the check of the AWS resources reports that no controller runs
 	}
 	nodes, err := d.kube.nodes(ctx)
 	if err != nil {
@@ -35,7 +33,7 @@ func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 	}
 	var pods corev1.PodList
 	err = d.kube.list(ctx, "the agents", &pods, client.InNamespace(lifeboatNamespace),
-		client.MatchingLabels{nameLabel: "lifeboat", "app.kubernetes.io/component": "agent"})
+		client.MatchingLabels{nameLabel: "lifeboat", componentLabel: "agent"})
 	if err != nil {
 		return nil, err
 	}

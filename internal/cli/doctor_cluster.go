@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,78 +34,39 @@ func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 		return doctor.Cluster{}
 	}
 	d.progress.Step("looking for other tools that answer interruptions in the cluster")
-	found, patterns, err := findTools(ctx, *d.kube)
-	d.hookPatterns = patterns
+	found, err := findTools(ctx, *d.kube)
+	found.Lifeboat = d.lifeboat.Running(d.now())
 	if err != nil {
 		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
 	}
 	return found
 }
 
-// findTools finds other tools. It also returns how many of Lifeboat's
-// controllers are ready, and the hook names that they are configured to answer.
-func findTools(ctx context.Context, c cluster) (found doctor.Cluster, hooks []string, _ error) {
+// findTools finds other tools.
+func findTools(ctx context.Context, c cluster) (found doctor.Cluster, _ error) {
 	label := client.MatchingLabels{nameLabel: karpenterName}
 	var deployments appsv1.DeploymentList
 	if err := c.list(ctx, "deployments of Karpenter", &deployments, label); err != nil {
-		return found, nil, err
+		return found, err
 	}
 	for _, o := range deployments.Items {
 		found.Karpenter = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "INTERRUPTION_QUEUE", "--interruption-queue")
 	}
 	label[nameLabel] = nthName
 	if err := c.list(ctx, "deployments of AWS Node Termination Handler", &deployments, label); err != nil {
-		return found, nil, err
+		return found, err
 	}
 	for _, o := range deployments.Items {
 		found.NTH = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
 	}
 	var daemons appsv1.DaemonSetList
 	if err := c.list(ctx, "daemon sets of AWS Node Termination Handler", &daemons, label); err != nil {
-		return found, nil, err
+		return found, err
 	}
 	for _, o := range daemons.Items {
 		found.NTH = tool("daemonset", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
 	}
-	own, err := controller(ctx, c)
-	if err != nil {
-		return found, nil, err
-	}
-	found.Lifeboat = readyOf(own)
-	if t := tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--lifecycle-hooks"); t.Queue != "" {
-		hooks = strings.Split(t.Queue, ",")
-	}
-	return found, hooks, nil
-}
-
-// controllers returns how many of Lifeboat's controllers are ready.
-func controllers(ctx context.Context, c cluster) (*int, error) {
-	own, err := controller(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return readyOf(own), nil
-}
-
-func readyOf(own appsv1.Deployment) *int {
-	ready := int(own.Status.ReadyReplicas)
-	return &ready
-}
-
-// controller returns the Deployment of Lifeboat's controllers, or an empty one
-// if it does not exist.
-func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
-	ctx, cancel := c.limit(ctx)
-	defer cancel()
-	var own appsv1.Deployment
-	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: lifeboatController}, &own)
-	switch {
-	case apierrors.IsNotFound(err):
-		return appsv1.Deployment{}, nil
-	case err != nil:
-		return appsv1.Deployment{}, fmt.Errorf("reading the deployment %s: %w", lifeboatController, err)
-	}
-	return own, nil
+	return found, nil
 }
 
 // tool describes a program by the value of an environment variable or of a flag

@@ -82,7 +82,8 @@ func (d *doctorRun) findGroups(ctx context.Context) error {
 		}
 		d.seen = append(d.seen, g)
 	}
-	return d.readMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
+	d.readMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
+	return nil
 }
 
 // clusterName returns the name of the cluster, if known.

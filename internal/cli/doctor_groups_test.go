@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -105,10 +106,11 @@ func TestDoctorKnowsWhichHooksAreAnswered(t *testing.T) {
 	own.Namespace, own.Name = lifeboatNamespace, lifeboatController
 	own.Spec.Template.Spec.Containers[0].Args = []string{"controller", "--lifecycle-hooks=lifeboat-*, kops-*"}
 	c := cluster{WithWatch: fakeCluster(t, interceptor.Funcs{}, own)}
-	_, patterns, err := findTools(t.Context(), c)
-	if err != nil {
+	reads := &doctorRun{kube: &c}
+	if err := reads.readController(t.Context(), &doctor.Installation{}); err != nil {
 		t.Fatal(err)
 	}
+	patterns := reads.hookPatterns
 	for _, tc := range []struct {
 		patterns []string
 		hook     string
@@ -281,7 +283,7 @@ func TestGuideListsGroupFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{groupsNotSeen, answersRefused, warmNode, startupTaintLess, metadataOpen} {
-		if !strings.Contains(string(guide), "| `"+id+"` |") {
+		if !strings.Contains(string(guide), "</a>`"+id+"` |") {
 			t.Errorf("docs/guides/doctor.md says nothing of %s", id)
 		}
 	}

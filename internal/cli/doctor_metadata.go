@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
@@ -30,7 +29,7 @@ const instancesPerCall = 100
 
 // readMetadata reads the metadata options of the instances that are in groups
 // and have a node.
-func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeInstances) error {
+func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeInstances) {
 	names := map[string]string{}
 	for _, g := range d.seen {
 		for _, m := range g.there.Instances {
@@ -46,12 +45,9 @@ func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeIns
 	slices.Sort(ids)
 	for some := range slices.Chunk(ids, instancesPerCall) {
 		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: some}}})
-		if awshttp.IsDenied(err) {
-			d.notes = append(d.notes, fmt.Sprintf("Whether pods can reach the nodes' instance metadata was not checked: %v.", err))
-			return nil
-		}
 		if err != nil {
-			return awsError{fmt.Errorf("reading the metadata options of instances: %w", err)}
+			d.notes = append(d.notes, fmt.Sprintf("Whether pods can reach the nodes' instance metadata was not checked: %v.", err))
+			return
 		}
 		for _, r := range out.Reservations {
 			for _, in := range r.Instances {
@@ -62,7 +58,6 @@ func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeIns
 			}
 		}
 	}
-	return nil
 }
 
 // readAccess reads the options of an instance. It returns false if the metadata

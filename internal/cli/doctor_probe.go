@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/probe"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -58,7 +59,7 @@ func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 
 // showProbes prints the result of each probe.
 func (d *doctorRun) showProbes(results []probe.Result) {
-	if d.isJSON() {
+	if d.session.flags.Output != command.OutputText {
 		return
 	}
 	table := terminal.NewTable("RULE", "PROBE", "SECONDS")

@@ -32,6 +32,9 @@ func (d *doctorRun) report(all []finding.Finding) error {
 		}
 		return d.writeJSON(doctorReport{Subject: d.subject, Findings: all, Counts: counts, Notes: d.notes})
 	}
+	if done, err := d.reportFile(all); done || err != nil {
+		return err
+	}
 	if d.subject != "" {
 		d.out.Printf("%s\n", d.out.Paint(terminal.Bold, d.subject))
 	}

@@ -3,12 +3,17 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
 // workloads looks for pods that an interruption would harm. It checks nothing
@@ -51,16 +56,34 @@ func (d *doctorRun) spotNodes(ctx context.Context) (func(*corev1.Node) bool, err
 		}
 	}
 	c, err := d.connectCloud(ctx, all[0].Zone)
-	var spot []drill.Target
+	isSpot := map[string]bool{}
 	if err == nil {
-		spot, err = drill.Spot(ctx, c.instances, all)
+		isSpot, err = spotInstances(ctx, c.instances, all)
 	}
 	if err != nil {
 		d.notes = append(d.notes, fmt.Sprintf("No node has a label for spot instances, and EC2 could not be asked (%v): the checks for spot nodes were skipped.", err))
 	}
-	byName := map[string]bool{}
-	for _, t := range spot {
-		byName[t.Node] = true
+	return func(n *corev1.Node) bool { return isSpot[nodeindex.InstanceID(n)] }, nil
+}
+
+// spotInstances returns which of the instances are spot instances. It asks by a filter:
+// EC2 rejects a whole list of ids if one instance is gone.
+func spotInstances(ctx context.Context, describe drill.DescribeInstances, all []drill.Target) (map[string]bool, error) {
+	isSpot := map[string]bool{}
+	for some := range slices.Chunk(all, instancesPerCall) {
+		var ids []string
+		for _, t := range some {
+			ids = append(ids, t.InstanceID)
+		}
+		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: ids}}})
+		if err != nil {
+			return nil, fmt.Errorf("asking EC2 which instances are spot instances: %w", err)
+		}
+		for _, r := range out.Reservations {
+			for _, i := range r.Instances {
+				isSpot[aws.ToString(i.InstanceId)] = i.InstanceLifecycle == types.InstanceLifecycleTypeSpot
+			}
+		}
 	}
-	return func(n *corev1.Node) bool { return byName[n.Name] }, nil
+	return isSpot, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 )
 
@@ -77,6 +78,9 @@ func findSandboxProgram() (string, error) {
 	return path, nil
 }
 
+// lifeboatdPart is the name of the controller among the parts of a sandbox.
+const lifeboatdPart = "lifeboatd"
+
 // findRunningSandbox tells how to speak to a running sandbox.
 func findRunningSandbox(name string) (connection, error) {
 	found, err := sandboxstate.Inspect(name)
@@ -86,8 +90,13 @@ func findRunningSandbox(name string) (connection, error) {
 	if !found.Running { // it was killed, and is still there
 		return connection{}, fmt.Errorf("looking at the sandbox %s: %w", name, sandboxstate.ErrNotRunning)
 	}
+	lifeboatd := &doctor.Process{}
+	for _, p := range found.Health {
+		lifeboatd.Alive = lifeboatd.Alive || p.Name == lifeboatdPart && p.Alive
+	}
 	return connection{
-		name: found.Name, kubeconfig: found.Kubeconfig,
+		lifeboatd: lifeboatd,
+		name:      found.Name, kubeconfig: found.Kubeconfig,
 		endpoint: found.AWSEndpoint, account: found.Account, region: found.Region,
 		accessKeyID: found.AccessKeyID, secretAccessKey: found.SecretAccessKey,
 		queueURL: found.QueueURL,

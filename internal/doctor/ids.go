@@ -59,6 +59,14 @@ const (
 	idHookTooShort           = "hook-too-short"
 	idHookTargetFIFO         = "hook-target-fifo"
 	idGroupUnheard           = "group-unheard"
+	idCRDsMissing            = "crds-missing"
+	idLifeboatMissing        = "lifeboat-missing"
+	idLifeboatNotReady       = "lifeboat-not-ready"
+	idLifeboatNoLeader       = "lifeboat-no-leader"
+	idLifeboatFewReplicas    = "lifeboat-few-replicas"
+	idLifeboatOtherQueue     = "lifeboat-other-queue"
+	idLifeboatVersions       = "lifeboat-versions"
+	idLifeboatNotChecked     = "lifeboat-not-checked"
 	idClockSkew              = "clock-skew"
 	idCallFailed             = "call-failed"
 	idPermissionMissing      = "permission-missing"
@@ -80,6 +88,7 @@ func IDs() []string {
 		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
+		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatNotChecked,
 		idClockSkew, idCallFailed, idPermissionMissing, idNotUnderstood,
 	}
 }

@@ -269,7 +269,7 @@ func TestGuideDescribesEveryFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	var described []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(string(guide), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| <a id="[a-z-]+"></a>\x60([a-z-]+)\x60 \|`).FindAllStringSubmatch(string(guide), -1) {
 		described = append(described, m[1])
 	}
 	for _, id := range doctor.IDs() {

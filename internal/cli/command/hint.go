@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
@@ -23,6 +24,7 @@ var ErrNoContext = errors.New("no such context")
 // user calls the program. Errors of AWS are for HintAWS.
 func Hint(name string, err error) string {
 	var network net.Error
+	var path *fs.PathError
 	switch {
 	case errors.Is(err, sandboxstate.ErrNotRunning):
 		return "`" + name + " sandbox up` starts one; `" + name + " sandbox list` lists the running ones."
@@ -33,6 +35,10 @@ func Hint(name string, err error) string {
 		return "`kubectl config get-contexts` lists the existing contexts."
 	case errors.Is(err, fs.ErrNotExist):
 		return "Check the path."
+	case errors.Is(err, syscall.EISDIR):
+		return "Name the files in it: -f FILE, repeatable."
+	case errors.As(err, &path): // a syscall's error looks like one of the network
+		return ""
 	case IsNotInstalled(err):
 		return "Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1alpha1.\n" +
 			"Install the chart charts/lifeboat (helm install lifeboat charts/lifeboat), check --context, or use --sandbox."

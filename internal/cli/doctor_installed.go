@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+)
+
+// lifeboatAgent is the DaemonSet of the agents.
+const lifeboatAgent = "lifeboat-agent"
+
+// clusterNotChecked is the ID of the finding about a cluster without an answer.
+const clusterNotChecked = "cluster-not-checked"
+
+// componentLabel names the part of Lifeboat's chart that a pod belongs to.
+const componentLabel = "app.kubernetes.io/component"
+
+// readInstallation reads what the cluster says about Lifeboat. A part that cannot be
+// read is a finding, and the others go on.
+func (d *doctorRun) readInstallation(ctx context.Context) {
+	if d.kube == nil {
+		return
+	}
+	d.progress.Step("looking for Lifeboat in the cluster")
+	d.lifeboat = &doctor.Installation{}
+	process, err := d.sandboxProcess()
+	if err != nil {
+		d.lifeboat.Failed = []string{fmt.Sprintf("the sandbox: %v", err)}
+	}
+	d.lifeboat.Process = process
+	for _, part := range []struct {
+		what string
+		read func(context.Context, *doctor.Installation) error
+	}{{"its API", d.readCRDs}, {"its controller", d.readController}, {"its leader", d.readLease}, {"its agents", d.readAgents}} {
+		if err := part.read(ctx, d.lifeboat); err != nil {
+			d.lifeboat.Failed = append(d.lifeboat.Failed, fmt.Sprintf("%s: %v", part.what, err))
+		}
+	}
+	if text := d.lifeboat.Summary(d.now()); text != "" {
+		d.notes = append(d.notes, text)
+	}
+}
+
+// sandboxProcess returns the state of lifeboatd in the sandbox, or nil.
+func (d *doctorRun) sandboxProcess() (*doctor.Process, error) {
+	if d.session.flags.Sandbox == "" {
+		return nil, nil
+	}
+	found, err := d.findSandbox(d.session.flags.Sandbox)
+	return found.lifeboatd, err
+}
+
+// installed reports what keeps Lifeboat from acting on notices.
+func (d *doctorRun) installed(context.Context) ([]finding.Finding, error) {
+	if d.lifeboat == nil {
+		return []finding.Finding{{
+			Severity: finding.Unknown, ID: clusterNotChecked, Object: "cluster",
+			Problem: "the cluster was not checked, so it is not known whether Lifeboat runs and reads the queue",
+			Fix:     "check --kubeconfig and --context; to check only the AWS resources, add --fail-on broken",
+		}}, nil
+	}
+	return d.lifeboat.Findings(d.queue, d.now()), nil
+}
+
+func (d *doctorRun) readCRDs(ctx context.Context, i *doctor.Installation) error {
+	err := d.kube.list(ctx, "interruptions", &v1alpha1.InterruptionList{}, client.Limit(1))
+	if command.IsNotInstalled(err) {
+		i.CRDsMissing = true
+		return nil
+	}
+	return err
+}
+
+func (d *doctorRun) readController(ctx context.Context, i *doctor.Installation) error {
+	var own appsv1.Deployment
+	found, err := d.kube.find(ctx, lifeboatController, &own)
+	if err != nil || !found {
+		return err
+	}
+	desired := 1
+	if own.Spec.Replicas != nil {
+		desired = int(*own.Spec.Replicas)
+	}
+	if hooks := tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--lifecycle-hooks").Queue; hooks != "" {
+		d.hookPatterns = strings.Split(hooks, ",")
+	}
+	i.Controller = &doctor.Program{
+		Object: "deployment " + own.Namespace + "/" + own.Name, Version: own.Labels[versionLabel], Desired: desired, Ready: int(own.Status.ReadyReplicas),
+		Queue: tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--queue-url").Queue,
+	}
+	if i.Controller.Ready < desired {
+		i.Controller.Waiting, err = d.waitingReason(ctx, "controller")
+	}
+	return err
+}
+
+// waitingReason returns why a container of a part does not run, for example
+// CrashLoopBackOff, or "".
+func (d *doctorRun) waitingReason(ctx context.Context, component string) (string, error) {
+	var pods corev1.PodList
+	err := d.kube.list(ctx, "the pods of Lifeboat", &pods, client.InNamespace(lifeboatNamespace), client.MatchingLabels{nameLabel: "lifeboat", componentLabel: component})
+	for _, p := range pods.Items {
+		for _, c := range p.Status.ContainerStatuses {
+			if c.State.Waiting != nil {
+				return c.State.Waiting.Reason, nil
+			}
+		}
+	}
+	return "", err
+}
+
+func (d *doctorRun) readLease(ctx context.Context, i *doctor.Installation) error {
+	var lease coordinationv1.Lease
+	found, err := d.kube.find(ctx, lifeboatController, &lease)
+	if err != nil || !found {
+		return err
+	}
+	i.Lease = &doctor.Lease{}
+	if s := lease.Spec; s.HolderIdentity != nil && s.RenewTime != nil && s.LeaseDurationSeconds != nil {
+		i.Lease = &doctor.Lease{Holder: *s.HolderIdentity, Renewed: s.RenewTime.Time, Duration: time.Duration(*s.LeaseDurationSeconds) * time.Second}
+	}
+	return nil
+}
+
+func (d *doctorRun) readAgents(ctx context.Context, i *doctor.Installation) error {
+	var agents appsv1.DaemonSet
+	found, err := d.kube.find(ctx, lifeboatAgent, &agents)
+	if err != nil || !found {
+		return err
+	}
+	i.Agents = &doctor.Program{
+		Object: "daemonset " + agents.Namespace + "/" + agents.Name, Version: agents.Labels[versionLabel],
+		Desired: int(agents.Status.DesiredNumberScheduled), Ready: int(agents.Status.NumberReady),
+	}
+	return nil
+}
+
+// find reads an object in Lifeboat's namespace, and reports whether it exists.
+func (c cluster) find(ctx context.Context, name string, into client.Object) (bool, error) {
+	ctx, cancel := c.limit(ctx)
+	defer cancel()
+	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: name}, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return true, nil
+}
