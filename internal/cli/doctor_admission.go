@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,8 +33,8 @@ func (d *doctorRun) admissionPolicies(ctx context.Context) ([]finding.Finding, e
 	if !has(lifeboatController) {
 		return nil, nil
 	}
-	own, err := controller(ctx, *d.kube)
-	if err != nil {
+	var own appsv1.Deployment
+	if _, err := d.kube.find(ctx, lifeboatController, &own); err != nil {
 		return nil, err
 	}
 	var jobs []string
