@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -26,10 +26,6 @@ const (
 	// policyPatience is how long a ValidatingAdmissionPolicy may take to be active; the API server
 	// polls for new ones every second.
 	policyPatience = 30 * time.Second
-
-	// NotMine is the record that AgentKubeconfig tries to create as the agent. The API server must
-	// reject it.
-	NotMine = "not-mine"
 )
 
 // ControllerKubeconfig writes a kubeconfig of the chart's controller and returns its path. It has
@@ -90,8 +86,8 @@ func (s *Sandbox) accountKubeconfig(ctx context.Context, name, account string, n
 	return path, nil
 }
 
-// waitAgentTied waits until the API server rejects, in a dry run, the agent's record of another
-// node.
+// waitAgentTied waits until the API server rejects, in a dry run, the agent's NodeNotice of
+// another node.
 func waitAgentTied(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -108,14 +104,7 @@ func waitAgentTied(ctx context.Context, kubeconfig string) error {
 	ctx, cancel := context.WithTimeout(ctx, policyPatience)
 	defer cancel()
 	return waitFor(ctx, "the agent to be tied to its node", func(ctx context.Context) (bool, error) {
-		now := time.Now()
-		err := c.Create(ctx, &v1alpha1.Interruption{
-			ObjectMeta: metav1.ObjectMeta{Name: NotMine},
-			Spec: v1alpha1.InterruptionSpec{InstanceID: NotMine, NodeName: "another", Notices: []v1alpha1.Notice{{
-				ID: "1", Kind: "SpotInterruption", Source: "imds", Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
-			}}},
-		}, client.DryRunAll)
-		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+chart.AgentAccount+"'")
-		return refused, err
+		err := imds.CheckPolicy(ctx, c)
+		return err == nil, err
 	})
 }

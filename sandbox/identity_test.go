@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +45,7 @@ func TestChartIdentities(t *testing.T) {
 		t.Errorf("the agent of a node that is not there: %v, want NotFound", err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
-	if _, err := admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+	if node, err = admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	controller, err := sb.ControllerKubeconfig(t.Context())
@@ -57,7 +57,7 @@ func TestChartIdentities(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkIdentities(t, controller, agent)
-	checkTied(t, agent)
+	checkTied(t, agent, node.UID)
 
 	sb.StopAPIServer()
 	if err := sb.StartAPIServer(t.Context()); err != nil {
@@ -96,7 +96,7 @@ func whoIs(t *testing.T, kubeconfig string) authenticationv1.UserInfo {
 }
 
 // checkTied checks that the policy is in force as soon as the agent is there.
-func checkTied(t *testing.T, agent string) {
+func checkTied(t *testing.T, agent string, uid types.UID) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", agent)
 	if err != nil {
@@ -111,12 +111,9 @@ func checkTied(t *testing.T, agent string) {
 		t.Fatal(err)
 	}
 	create := func(ctx context.Context, node string) error {
-		now := time.Now()
-		return c.Create(ctx, &v1alpha1.Interruption{
-			ObjectMeta: metav1.ObjectMeta{Name: "i-1"},
-			Spec: v1alpha1.InterruptionSpec{InstanceID: "i-1", NodeName: node, Notices: []v1alpha1.Notice{{
-				ID: "1", Kind: "SpotInterruption", Source: "imds", Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
-			}}},
+		return c.Create(ctx, &v1alpha1.NodeNotice{
+			ObjectMeta: metav1.ObjectMeta{Name: node},
+			Spec:       v1alpha1.NodeNoticeSpec{InstanceID: "i-0000000000000001", NodeUID: string(uid)},
 		}, client.DryRunAll)
 	}
 	if err := create(t.Context(), "node-b"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "of that node only") {

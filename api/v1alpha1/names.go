@@ -2,8 +2,9 @@ package v1alpha1
 
 // Condition types.
 const (
-	// ConditionAccepted is true when a decision was made (Interruption), or
-	// when the policy is in force (InterruptionPolicy).
+	// ConditionAccepted is true when a decision was made (Interruption), when
+	// the policy is in force (InterruptionPolicy), or when the notices are
+	// recorded (NodeNotice).
 	ConditionAccepted = "Accepted"
 	// ConditionCordoned is true while the node is cordoned.
 	ConditionCordoned = "Cordoned"
@@ -54,6 +55,12 @@ const (
 	ReasonReopened             = "Reopened"
 	ReasonInvalid              = "Invalid"
 	ReasonValid                = "Valid"
+
+	// Reasons of the condition Accepted of a NodeNotice.
+	ReasonRecorded             = "Recorded"
+	ReasonInstanceMismatch     = "InstanceMismatch"
+	ReasonInstanceClaimedTwice = "InstanceClaimedTwice"
+	ReasonNodeNotFound         = "NodeNotFound"
 
 	ReasonAwaitingApproval = "AwaitingApproval"
 	ReasonApproved         = "Approved"

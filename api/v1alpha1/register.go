@@ -15,6 +15,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Interruption{}, &InterruptionList{},
 		&InterruptionPolicy{}, &InterruptionPolicyList{},
 		&NodeGroup{}, &NodeGroupList{},
+		&NodeNotice{}, &NodeNoticeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -50,7 +50,7 @@ func controller() *cobra.Command {
 	f.StringVar(&c.KarpenterQueueURL, "karpenter-queue-url", os.Getenv("LIFEBOAT_KARPENTER_QUEUE_URL"), "URL of Karpenter's own SQS queue, to which Lifeboat forwards notices when it hands a node over [$LIFEBOAT_KARPENTER_QUEUE_URL]")
 	f.StringVar(&c.ClusterName, "cluster-name", "", "cluster name used in AWS resource tags (default: derived from the queue name)")
 	f.DurationVar(&c.CanaryInterval, "canary-interval", 0, "interval between probes of every EventBridge rule, at least 1m; 0 disables probes (needs events:PutEvents)")
-	f.StringSliceVar(&c.Sources, "sources", []string{"sqs", "ec2", "autoscaling"}, "sources of notices to use")
+	f.StringSliceVar(&c.Sources, "sources", []string{"sqs", "ec2", "autoscaling", "imds"}, "sources of notices to use")
 	f.DurationVar(&c.SpotInterval, "spot-interval", 15*time.Second, "interval between reads of spot requests from EC2")
 	f.DurationVar(&c.StatusInterval, "status-interval", time.Minute, "interval between reads of scheduled events and status checks from EC2")
 	f.DurationVar(&c.StatusThreshold, "status-threshold", 2*time.Minute, "time that a status check must fail before it counts as a notice")

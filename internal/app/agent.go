@@ -94,10 +94,8 @@ func RunAgent(ctx context.Context, c AgentConfig) error {
 	if err != nil {
 		return err
 	}
-	node := ownNode{kube, c.NodeName}
-	recorder := intake.NewRecorder(kube, node, intake.Options{Metrics: intakeMetrics, Clock: time.Now})
-	source := imds.New(metadata.NewClient(cloud), recorder, imds.Options{
-		Interval: c.PollInterval, Reader: kube, Expect: node.instance, Metrics: intakeMetrics, Clock: time.Now,
+	source := imds.New(metadata.NewClient(cloud), imds.Options{
+		Interval: c.PollInterval, Kube: kube, Identify: ownNode{kube, c.NodeName}.identify, Metrics: intakeMetrics, Clock: time.Now,
 	})
 	logger.Info("started", "version", version.String(), "node", c.NodeName)
 	ctx = log.IntoContext(ctx, logger)
@@ -121,54 +119,37 @@ func agentClient(cluster *rest.Config) (client.Client, error) {
 	}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
-	mapper.Add(v1alpha1.GroupVersion.WithKind("Interruption"), meta.RESTScopeRoot)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("NodeNotice"), meta.RESTScopeRoot)
 	cluster = rest.CopyConfig(cluster)
 	cluster.Timeout = requestTime
 	return client.New(cluster, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-// ownNode is a NodeIndex that contains only the agent's own node.
+// ownNode is the agent's own node.
 type ownNode struct {
 	reader client.Reader
 	name   string
 }
 
-var _ intake.NodeIndex = ownNode{}
-
-// NodeByInstance returns the node if it has that instance id, else nil.
-func (o ownNode) NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error) {
+// identify returns the node and its instance id.
+func (o ownNode) identify(ctx context.Context) (imds.Identity, error) {
 	var node corev1.Node
 	err := o.reader.Get(ctx, client.ObjectKey{Name: o.name}, &node)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // as intake.NodeIndex has it
-	case err != nil:
-		return nil, fmt.Errorf("reading node %s: %w", o.name, err)
-	case nodeindex.InstanceID(&node) != instanceID:
-		return nil, nil //nolint:nilnil // as intake.NodeIndex has it
-	}
-	return &node, nil
-}
-
-// instance returns the instance id of the node.
-func (o ownNode) instance(ctx context.Context) (string, error) {
-	var node corev1.Node
-	err := o.reader.Get(ctx, client.ObjectKey{Name: o.name}, &node)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "", fmt.Errorf("node %s does not exist: set NODE_NAME from the field spec.nodeName of the pod", o.name)
+		return imds.Identity{}, fmt.Errorf("node %s does not exist: set NODE_NAME from the field spec.nodeName of the pod", o.name)
 	case apierrors.IsForbidden(err):
-		return "", fmt.Errorf("reading node %s: %w: grant get on nodes to the agent's ServiceAccount, as the chart does", o.name, err)
+		return imds.Identity{}, fmt.Errorf("reading node %s: %w: grant get on nodes to the agent's ServiceAccount, as the chart does", o.name, err)
 	case err != nil:
-		return "", fmt.Errorf("reading node %s: %w", o.name, err)
+		return imds.Identity{}, fmt.Errorf("reading node %s: %w", o.name, err)
 	case node.Spec.ProviderID == "":
-		return "", fmt.Errorf("node %s has no spec.providerID yet: the cloud controller manager sets it soon after the node registers", o.name)
+		return imds.Identity{}, fmt.Errorf("node %s has no spec.providerID yet: the cloud controller manager sets it soon after the node registers", o.name)
 	}
 	id := nodeindex.InstanceID(&node)
 	if id == "" {
-		return "", fmt.Errorf("node %s is not an EC2 instance (spec.providerID is %q): exclude such nodes from the agent's DaemonSet", o.name, node.Spec.ProviderID)
+		return imds.Identity{}, fmt.Errorf("node %s is not an EC2 instance (spec.providerID is %q): exclude such nodes from the agent's DaemonSet", o.name, node.Spec.ProviderID)
 	}
-	return id, nil
+	return imds.Identity{Node: node.Name, UID: string(node.UID), InstanceID: id}, nil
 }
 
 // healthOf serves /healthz while the process runs, and /readyz with the result

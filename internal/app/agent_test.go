@@ -31,10 +31,11 @@ const nodeName = "ip-10-0-1-7.eu-west-1.compute.internal"
 // apiServer serves the requests that the agent may make, and rejects all
 // others.
 type apiServer struct {
-	mu     sync.Mutex
-	node   corev1.Node
-	record []byte // the interruption
-	asked  []string
+	mu    sync.Mutex
+	node  corev1.Node
+	own   []byte // the NodeNotice
+	asked []string
+	lax   bool // the admission policy is not in force
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,45 +44,54 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
 	w.Header().Set("Content-Type", "application/json")
-	records := "/apis/lifeboat.dev/v1alpha1/interruptions"
+	notices := "/apis/lifeboat.dev/v1alpha1/nodenotices"
 	switch r.Method + " " + r.URL.Path {
 	case "GET /api/v1/nodes/" + nodeName:
 		_ = json.NewEncoder(w).Encode(s.node)
-	case "POST " + records:
-		s.record = body
+	case "POST " + notices:
+		if r.URL.Query().Get("dryRun") != "" {
+			if s.lax {
+				w.WriteHeader(http.StatusCreated)
+				_, _ = w.Write(body)
+				return
+			}
+			refuse(w, http.StatusForbidden, "ValidatingAdmissionPolicy 'lifeboat-agent' with binding 'lifeboat-agent' denied request")
+			return
+		}
+		s.own = body
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(body)
-	case "GET " + records + "/" + s.instance():
-		if s.record == nil {
+	case "GET " + notices + "/" + nodeName:
+		if s.own == nil {
 			refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 			return
 		}
-		_, _ = w.Write(s.record)
+		_, _ = w.Write(s.own)
 	default:
 		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
 	}
 }
 
-func (s *apiServer) instance() string {
-	return s.node.Spec.ProviderID[strings.LastIndexByte(s.node.Spec.ProviderID, '/')+1:]
-}
-
-func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
+func refuse(w http.ResponseWriter, code int32, message metav1.StatusReason) {
+	reason := metav1.StatusReasonForbidden
+	if code == http.StatusNotFound {
+		reason = metav1.StatusReasonNotFound
+	}
 	w.WriteHeader(int(code))
 	_ = json.NewEncoder(w).Encode(metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: string(reason),
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: string(message),
 	})
 }
 
-// interruption is the record as written, or nil.
-func (s *apiServer) interruption() *v1alpha1.Interruption {
+// written is the NodeNotice as written, or nil.
+func (s *apiServer) written() *v1alpha1.NodeNotice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var record v1alpha1.Interruption
-	if s.record == nil || json.Unmarshal(s.record, &record) != nil {
+	var own v1alpha1.NodeNotice
+	if s.own == nil || json.Unmarshal(s.own, &own) != nil {
 		return nil
 	}
-	return &record
+	return &own
 }
 
 // kubeconfig writes a kubeconfig for a server.
@@ -142,7 +152,7 @@ func TestAgentOfNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
-	api := &apiServer{node: corev1.Node{
+	api := &apiServer{lax: true, node: corev1.Node{
 		TypeMeta:   metav1.TypeMeta{Kind: "Node", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: "node-uid"},
 	}}
@@ -159,6 +169,13 @@ func TestAgentOfNode(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- RunAgent(ctx, c) }()
+	until(t, "it waits for the admission policy", func() bool {
+		code, why := get(t, c.HealthAddress, "/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(why, "the ValidatingAdmissionPolicy lifeboat-agent is not in force")
+	})
+	api.mu.Lock()
+	api.lax = false
+	api.mu.Unlock()
 	until(t, "it says what it waits for", func() bool {
 		code, why := get(t, c.HealthAddress, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(why, "no spec.providerID yet")
@@ -173,16 +190,15 @@ func TestAgentOfNode(t *testing.T) {
 	if err := server.States.EC2.Interrupt([]string{id}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the notice is on record", func() bool { return api.interruption() != nil })
-	record := api.interruption()
-	if record.Name != id || record.Spec.NodeName != nodeName || record.Spec.NodeUID != "node-uid" || len(record.Spec.Notices) != 1 ||
-		record.Spec.Notices[0].Source != notice.SourceIMDS || record.Labels != nil || record.Finalizers != nil || record.OwnerReferences != nil {
-		t.Errorf("on record: %+v", record)
+	until(t, "the notice is written", func() bool { return api.written() != nil })
+	own := api.written()
+	if own.Name != nodeName || own.Spec.InstanceID != id || own.Spec.NodeUID != "node-uid" || len(own.Spec.Notices) != 1 ||
+		own.Spec.Notices[0].Kind != notice.KindSpotInterruption || own.Labels != nil || own.Finalizers != nil || own.OwnerReferences != nil {
+		t.Errorf("written: %+v", own)
 	}
 	until(t, "its metrics say so", func() bool {
 		_, text := get(t, c.MetricsAddress, "/metrics")
-		return strings.Contains(text, `lifeboat_recorded_notices_total{kind="SpotInterruption",source="imds"} 1`) &&
-			strings.Contains(text, `lifeboat_source_up{source="imds"} 1`) && strings.Contains(text, "process_resident_memory_bytes")
+		return strings.Contains(text, `lifeboat_source_up{source="imds"} 1`) && strings.Contains(text, "process_resident_memory_bytes")
 	})
 	cancel()
 	if err := <-ended; err != nil {
@@ -191,7 +207,7 @@ func TestAgentOfNode(t *testing.T) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	for _, asked := range slices.Compact(slices.Sorted(slices.Values(api.asked))) {
-		if !strings.Contains(asked, "/nodes/"+nodeName) && !strings.Contains(asked, "/interruptions") {
+		if !strings.Contains(asked, "/nodes/"+nodeName) && !strings.Contains(asked, "/nodenotices") {
 			t.Errorf("the agent asked for more than it may: %s", asked)
 		}
 	}
@@ -239,7 +255,8 @@ func TestAgentFindsItsNode(t *testing.T) {
 		"aws:///eu-west-1a/i-0a1b2c3d4e5f60718": "",
 	} {
 		api.node.Spec.ProviderID = providerID
-		id, err := node.instance(t.Context())
+		self, err := node.identify(t.Context())
+		id := self.InstanceID
 		switch {
 		case want == "" && (err != nil || id != "i-0a1b2c3d4e5f60718"):
 			t.Errorf("%q: %q, %v", providerID, id, err)
@@ -247,14 +264,7 @@ func TestAgentFindsItsNode(t *testing.T) {
 			t.Errorf("%q: error %v does not speak of %q", providerID, err, want)
 		}
 	}
-	api.node.Spec.ProviderID = "aws:///eu-west-1a/i-0a1b2c3d4e5f60718"
-	if found, err := node.NodeByInstance(t.Context(), "i-0a1b2c3d4e5f60718"); found == nil || err != nil {
-		t.Errorf("its own instance: %v, %v", found, err)
-	}
-	if found, err := node.NodeByInstance(t.Context(), "i-0bbbbbbbbbbbbbbbb"); found != nil || err != nil {
-		t.Errorf("another instance: %v, %v", found, err)
-	}
-	if _, err := (ownNode{kube, "another"}).instance(t.Context()); err == nil || !strings.Contains(err.Error(), "grant get on nodes") {
+	if _, err := (ownNode{kube, "another"}).identify(t.Context()); err == nil || !strings.Contains(err.Error(), "grant get on nodes") {
 		t.Errorf("a node that it may not read: %v", err)
 	}
 }

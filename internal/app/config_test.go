@@ -75,7 +75,7 @@ func TestOnlyQueueSourceNeedsQueue(t *testing.T) {
 		t.Error("all sources, and no queue: no error")
 	}
 	c = good()
-	if got, err := c.complete(); err != nil || len(got.Sources) != 3 {
+	if got, err := c.complete(); err != nil || len(got.Sources) != 4 {
 		t.Errorf("sources %v, error %v", got.Sources, err)
 	}
 }
@@ -85,7 +85,7 @@ func TestSourceReplicaPlacement(t *testing.T) {
 	for _, r := range sources() {
 		got[r.name] = sourceRunnable{where: r.where}.NeedLeaderElection()
 	}
-	want := map[string]bool{"sqs": false, "ec2": true, "autoscaling": true}
+	want := map[string]bool{"sqs": false, "imds": false, "ec2": true, "autoscaling": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("on the leader alone (-want +got):\n%s", diff)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/nodenotice"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -55,6 +56,12 @@ func sources() []sourceSpec {
 		}},
 		{notice.SourceAutoScaling, onLeader, func(d deps) (intake.Source, error) {
 			return autoscaling.New(d.groups.Watcher, d.recorder, autoscaling.Options{Reader: d.reader, Nodes: d.all, Metrics: d.metrics}), nil
+		}},
+		{notice.SourceIMDS, everyReplica, func(d deps) (intake.Source, error) {
+			return nodenotice.New(nodenotice.Options{
+				Client: d.mgr.GetClient(), Live: d.mgr.GetAPIReader(), Informers: d.mgr.GetCache(), Nodes: d.nodes,
+				Recorder: d.recorder, Elected: d.mgr.Elected(), Metrics: d.metrics,
+			}), nil
 		}},
 	}
 }
@@ -174,7 +181,7 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud 
 	o := c.expected()
 	o.Live, o.Metrics, o.Clock = mgr.GetAPIReader(), intakeMetrics, time.Now
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)
-	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
+	d := deps{Config: c, mgr: mgr, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {
 		if !slices.Contains(c.Sources, r.name) {
 			continue

@@ -21,6 +21,7 @@ type sourceSpec struct {
 // deps are the dependencies of the sources.
 type deps struct {
 	Config
+	mgr      manager.Manager
 	cloud    aws.Config
 	nodes    intake.NodeIndex
 	groups   *groups       // nil if the Auto Scaling source is disabled

@@ -110,9 +110,8 @@ func ReceivedAfter(received metav1.MicroTime, since time.Time) metav1.MicroTime 
 const (
 	// MaxPerInstance is how many notices an Interruption holds; the CRD has the same bound.
 	MaxPerInstance = 32
-	// MaxFromAgent is how many of them the node's agent can write; all other sources share
-	// the rest. The admission policy forbids an agent to remove notices of other sources,
-	// so they must always leave it this room.
+	// MaxFromAgent is how many of them can come from the node's agent; all other sources
+	// share the rest. An agent that reports new ones without end then removes only its own.
 	MaxFromAgent = 8
 )
 

@@ -17,8 +17,8 @@ import (
 // byAgent changes the source of a notice to the node's agent.
 func byAgent(n *v1alpha1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+n.ID }
 
-// The admission policy lets an agent remove only its own notices, so a record that other
-// sources have filled must have room for it, and the agent must not fill theirs.
+// A record that other sources have filled has room for the agent, and an agent that reports
+// new notices without end does not remove theirs.
 func TestFullRecordKeepsRoomForAgent(t *testing.T) {
 	var recorded []v1alpha1.Notice
 	for i := range 3 * notice.MaxPerInstance {

@@ -61,7 +61,7 @@ func Unanswered(notices []v1alpha1.Notice, answered []string) []v1alpha1.Notice 
 
 // Finished reports whether nothing is left to do about an Interruption: it is
 // completed, and every notice is handled or withdrawn. It compares ids and not
-// times, because received times come from the clocks of agents.
+// times, because received times come from the clocks of several replicas.
 func Finished(in *v1alpha1.Interruption) bool {
 	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
 		return !n.Withdrawn && !slices.Contains(in.Status.HandledNotices, n.ID)

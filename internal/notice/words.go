@@ -28,18 +28,18 @@ func Cut(s string, most int) string {
 // can hide lines or write to the clipboard.
 func Sanitize(n *v1alpha1.Notice) {
 	for _, text := range []*string{&n.ID, &n.InstanceAction, &n.InstanceState, &n.EventTypeCode, &n.Subject, &n.Description} {
-		*text = printable(*text)
+		*text = Printable(*text)
 	}
 	if n.LifecycleHook != nil {
 		hook := *n.LifecycleHook
-		hook.Group, hook.Name, hook.Token = printable(hook.Group), printable(hook.Name), printable(hook.Token)
+		hook.Group, hook.Name, hook.Token = Printable(hook.Group), Printable(hook.Name), Printable(hook.Token)
 		n.LifecycleHook = &hook
 	}
 }
 
-// printable replaces line breaks and tabs by spaces, and removes other control and
+// Printable replaces line breaks and tabs by spaces, and removes other control and
 // formatting characters, such as ESC and marks of the writing direction.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune("\t\n\r\u2028\u2029", r):

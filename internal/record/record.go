@@ -18,7 +18,7 @@ import (
 // Facts is the input of policy for a record; node may be nil.
 func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
-		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.HandledNotices,
+		Now: now, Notices: in.Spec.Notices, Since: Since(&in.Status), Answered: in.Status.HandledNotices,
 		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now), Begun: Begun(&in.Status),
 		Held: Hold(in, now) != nil, Released: Released(in, now),
 	}
@@ -45,16 +45,6 @@ func EnsureDrain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
 		s.Drain = &v1alpha1.DrainStatus{}
 	}
 	return s.Drain
-}
-
-// Trusted returns the notices that may be acted on. The API lets an agent write only about the
-// node that it runs on, but the agent names the instance. Its notices count only if that node is
-// the instance's.
-func Trusted(in *v1alpha1.Interruption, node *corev1.Node) []v1alpha1.Notice {
-	if node == nil || node.Name == in.Spec.NodeName {
-		return in.Spec.Notices
-	}
-	return slices.DeleteFunc(slices.Clone(in.Spec.Notices), func(n v1alpha1.Notice) bool { return n.Source == notice.SourceIMDS })
 }
 
 // Since is when an earlier interruption of the same instance was completed, or zero.

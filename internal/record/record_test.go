@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -12,21 +11,6 @@ import (
 )
 
 var clock = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
-
-func TestAgentOfOtherNodeIsNotTrusted(t *testing.T) {
-	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{NodeName: "a", Notices: []v1alpha1.Notice{
-		{ID: "1", Source: "imds"}, {ID: "2", Source: "sqs"},
-	}}}
-	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
-	for name, want := range map[string]int{"a": 2, "b": 1} {
-		if got := record.Trusted(in, node(name)); len(got) != want {
-			t.Errorf("on node %s %d notices are trusted, want %d", name, len(got), want)
-		}
-	}
-	if got := record.Trusted(in, nil); len(got) != 2 {
-		t.Errorf("without a node %d are trusted", len(got))
-	}
-}
 
 func TestNodeUsesBudgetSlot(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)

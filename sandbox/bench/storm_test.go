@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -189,7 +188,7 @@ func (r *rig) recorded() int {
 	return n
 }
 
-// agents records the notices of a share of the nodes as their agents would, which poll instance
+// agents writes the NodeNotices of a share of the nodes as their agents would, which poll instance
 // metadata every two seconds. The returned function waits for them.
 func (r *rig) agents(c stormCase, deadline time.Time) (wait func() error) {
 	n := c.nodes * c.agents / 100
@@ -204,7 +203,7 @@ func (r *rig) agents(c stormCase, deadline time.Time) (wait func() error) {
 			case <-r.Context().Done():
 				done <- r.Context().Err()
 			case <-timer.C:
-				done <- r.recordAsAgent(r.Context(), i, deadline)
+				done <- r.writeAsAgent(r.Context(), i, deadline)
 			}
 		}()
 	}
@@ -217,31 +216,17 @@ func (r *rig) agents(c stormCase, deadline time.Time) (wait func() error) {
 	}
 }
 
-// recordAsAgent creates the Interruption of a node, or adds the agent's notice to it.
-func (r *rig) recordAsAgent(ctx context.Context, i int, deadline time.Time) error {
-	record := interruption(i, v1alpha1.Notice{
-		ID: "imds/SpotInterruption/terminate/" + stamp(deadline), Kind: notice.KindSpotInterruption, Source: notice.SourceIMDS, Subject: "spot/instance-action",
-		Time: metav1.Now(), ReceivedTime: metav1.NowMicro(), InstanceAction: notice.ActionTerminate,
-		Deadline:    &v1alpha1.Deadline{Time: metav1.NewTime(deadline), Type: v1alpha1.DeadlineHard},
-		Description: "EC2 takes the spot instance back at " + stamp(deadline) + " (terminate)",
+// writeAsAgent creates the NodeNotice of a node.
+func (r *rig) writeAsAgent(ctx context.Context, i int, deadline time.Time) error {
+	at := metav1.NewTime(deadline)
+	return r.admin.Create(ctx, &v1alpha1.NodeNotice{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)},
+		Spec: v1alpha1.NodeNoticeSpec{InstanceID: instance(i), NodeUID: string(r.world.nodeUIDs[i]), Notices: []v1alpha1.MetadataNotice{{
+			ID: "imds/SpotInterruption/terminate/" + stamp(deadline), Kind: notice.KindSpotInterruption, Subject: "spot/instance-action",
+			InstanceAction: notice.ActionTerminate, Deadline: &at,
+			Description: "EC2 takes the spot instance back at " + stamp(deadline) + " (terminate)",
+		}}},
 	})
-	record.Spec.NodeUID = r.world.nodeUIDs[i]
-	for {
-		err := r.admin.Create(ctx, record.DeepCopy())
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		var there v1alpha1.Interruption
-		if err := r.admin.Get(ctx, client.ObjectKeyFromObject(record), &there); err != nil {
-			return err
-		}
-		with := there.DeepCopy()
-		with.Spec.Notices = append(with.Spec.Notices, record.Spec.Notices...)
-		err = r.admin.Patch(ctx, with, client.MergeFromWithOptions(&there, client.MergeFromWithOptimisticLock{}))
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-	}
 }
 
 // interruption is the record of a notice, as intake writes it.

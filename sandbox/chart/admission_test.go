@@ -3,12 +3,14 @@
 package chart_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,24 +35,36 @@ func record(id, node string, notices ...v1alpha1.Notice) *v1alpha1.Interruption 
 	}
 }
 
+// nodeNotice is what the agent of a node writes.
+func nodeNotice(node *corev1.Node, edit func(*v1alpha1.NodeNotice)) *v1alpha1.NodeNotice {
+	at := metav1.NewTime(time.Now().Add(2 * time.Minute).Truncate(time.Second))
+	n := &v1alpha1.NodeNotice{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name},
+		Spec: v1alpha1.NodeNoticeSpec{InstanceID: "i-0a1b2c3d4e5f60718", NodeUID: string(node.UID), Notices: []v1alpha1.MetadataNotice{{
+			ID: "imds/SpotInterruption/1", Kind: "SpotInterruption", Subject: "spot/instance-action", Deadline: &at,
+		}}},
+	}
+	if edit != nil {
+		edit(n)
+	}
+	return n
+}
+
 // stage has two nodes and their agents.
 type stage struct {
-	admin      client.Client
-	nodeA      *corev1.Node
-	agentA     client.Client
-	controller client.Client
-	unbound    client.Client // the agent's account with a token that names no node
+	admin        client.Client
+	nodeA, nodeB *corev1.Node
+	agentA       client.Client
+	unbound      client.Client // the agent's account with a token that names no node
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{admin: admin(t), nodeA: newNode(t, "node-a")}
-	newNode(t, "node-b")
+	s := &stage{admin: admin(t), nodeA: newNode(t, "node-a"), nodeB: newNode(t, "node-b")}
 	s.agentA = clientOf(t, agentOn(t, s.nodeA))
-	s.controller = clientOf(t, as(t, chart.ControllerAccount, nil))
 	s.unbound = clientOf(t, as(t, chart.AgentAccount, nil))
 	until(t, "the policy to be in force", func() (bool, error) {
-		err := s.unbound.Create(t.Context(), record("i-tried", "node-a", newNotice("1", "imds")), client.DryRunAll)
+		err := s.unbound.Create(t.Context(), nodeNotice(s.nodeA, nil), client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"), err
 	})
 	return s
@@ -65,48 +79,8 @@ func check(t *testing.T, err error, want string) {
 		t.Errorf("refused: %v", err)
 	case want != "" && err == nil:
 		t.Errorf("accepted, want a refusal: %s", want)
-	case want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want)):
-		t.Errorf("error %v\nwant a Forbidden that says: %s", err, want)
-	}
-}
-
-func TestAgentCreatesOnlyItsNodesRecords(t *testing.T) {
-	s := newStage(t)
-	edited := func(edit func(*v1alpha1.Interruption)) *v1alpha1.Interruption {
-		r := record("i-1", "node-a", newNotice("1", "imds"))
-		edit(r)
-		return r
-	}
-	for name, test := range map[string]struct {
-		as     client.Client
-		record *v1alpha1.Interruption
-		want   string
-	}{
-		"of its own node":    {s.agentA, record("i-1", "node-a", newNotice("1", "imds")), ""},
-		"of two notices":     {s.agentA, record("i-1", "node-a", newNotice("1", "imds"), newNotice("2", "imds")), ""},
-		"of another node":    {s.agentA, record("i-1", "node-b", newNotice("1", "imds")), `the agent of node node-a may record interruptions of that node only: spec.nodeName is "node-b"`},
-		"of no node":         {s.agentA, record("i-1", "", newNotice("1", "imds")), `spec.nodeName is ""`},
-		"of another source":  {s.agentA, record("i-1", "node-a", newNotice("1", "sqs")), "the agent may add notices of the source imds only, not of sqs"},
-		"of two sources":     {s.agentA, record("i-1", "node-a", newNotice("1", "imds"), newNotice("2", "ec2")), "the agent may add notices of the source imds only, not of ec2"},
-		"under another name": {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Name = "i-2" }), "the record of i-1 must bear that name, not i-2"},
-		"with a label":       {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Labels = map[string]string{"a": "b"} }), "may not set or change metadata.labels"},
-		"with an annotation": {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Annotations = map[string]string{"a": "b"} }), "may not set or change metadata.annotations"},
-		"with a finalizer":   {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Finalizers = []string{"a.b/c"} }), "may not set or change metadata.finalizers"},
-		"with an approval":   {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Spec.Approval = word(agentName) }), "may not set or change spec.approval, which is a person's word"},
-		"with a hold":        {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Spec.Hold = word(agentName) }), "may not set or change spec.hold"},
-		"with a release":     {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Spec.Released = word(agentName) }), "may not set or change spec.released"},
-		"with an owner": {s.agentA, edited(func(r *v1alpha1.Interruption) {
-			r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-a", UID: s.nodeA.UID}}
-		}), "may not set or change metadata.ownerReferences"},
-		"with a token that names no node":    {s.unbound, record("i-1", "node-a", newNotice("1", "imds")), "this token does not say which node it is bound to"},
-		"with no node in token nor record":   {s.unbound, record("i-1", "", newNotice("1", "imds")), "this token does not say which node it is bound to"},
-		"the controller, of any node":        {s.controller, record("i-1", "node-b", newNotice("1", "sqs")), ""},
-		"the administrator, in any manner":   {s.admin, edited(func(r *v1alpha1.Interruption) { r.Labels = map[string]string{"a": "b"} }), ""},
-		"the controller, in the agent's way": {s.controller, record("i-1", "node-b", newNotice("1", "imds")), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			check(t, test.as.Create(t.Context(), test.record, client.DryRunAll), test.want)
-		})
+	case want != "" && (!apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want)):
+		t.Errorf("error %v\nwant a refusal that says: %s", err, want)
 	}
 }
 
@@ -118,108 +92,139 @@ func word(by string) *v1alpha1.UserAction {
 	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
 }
 
-func TestAgentChangesOnlyItsNotices(t *testing.T) {
-	s := newStage(t)
-	fromQueue, fromNode := newNotice("q", "sqs"), newNotice("n", "imds")
-	own := record("i-own", "node-a", fromQueue, fromNode)
-	own.Labels = map[string]string{"kept": "yes"}
-	foreign := record("i-foreign", "node-b", fromQueue)
-	homeless := record("i-homeless", "", fromQueue)
-	for _, r := range []*v1alpha1.Interruption{own, foreign, homeless} {
-		if err := s.admin.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { remove(t, r) })
+// agentEdits are what an agent tries to write, and a part of the refusal; "" if it may.
+func agentEdits(s *stage) map[string]struct {
+	edit func(*v1alpha1.NodeNotice)
+	want string
+} {
+	first := func(edit func(*v1alpha1.MetadataNotice)) func(*v1alpha1.NodeNotice) {
+		return func(n *v1alpha1.NodeNotice) { edit(&n.Spec.Notices[0]) }
 	}
-	change := func(edit func(*v1alpha1.Notice)) []v1alpha1.Notice {
-		q := fromQueue
-		edit(&q)
-		return []v1alpha1.Notice{q, fromNode}
-	}
-	for name, test := range map[string]struct {
-		record *v1alpha1.Interruption
-		edit   func(*v1alpha1.Interruption)
-		want   string
+	return map[string]struct {
+		edit func(*v1alpha1.NodeNotice)
+		want string
 	}{
-		"adds one of its own":     {own, func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("n2", "imds")) }, ""},
-		"changes one of its own":  {own, func(r *v1alpha1.Interruption) { r.Spec.Notices[1].Description = "news" }, ""},
-		"replaces one of its own": {own, func(r *v1alpha1.Interruption) { r.Spec.Notices[1] = newNotice("n2", "imds") }, ""},
-		"adds one as the queue": {own, func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("q2", "sqs")) },
-			"the agent may add notices of the source imds only, not of sqs"},
-		"removes the queue's": {own, func(r *v1alpha1.Interruption) { r.Spec.Notices = []v1alpha1.Notice{fromNode} },
-			"the agent may not remove or take over the notice q, which came from sqs"},
-		"takes the queue's over": {own, func(r *v1alpha1.Interruption) {
-			r.Spec.Notices = change(func(n *v1alpha1.Notice) { n.Source = "imds" })
-		},
-			"the agent may not remove or take over the notice q, which came from sqs"},
-		"changes the queue's": {own, func(r *v1alpha1.Interruption) {
-			r.Spec.Notices = change(func(n *v1alpha1.Notice) { n.Withdrawn = true })
-		},
-			"the agent may change notices of the source imds only"},
-		"gives its own out as the queue's": {own, func(r *v1alpha1.Interruption) { r.Spec.Notices[1].Source = "sqs" },
-			"the agent may add notices of the source imds only, not of sqs"},
-		"moves the record to another node": {own, func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-b" },
-			`the agent of node node-a may not change spec.nodeName to "node-b"`},
-		"makes it of another node of that name": {own, func(r *v1alpha1.Interruption) { r.Spec.NodeUID = "other" }, "may not change spec.nodeUID"},
-		"adds a label":                          {own, func(r *v1alpha1.Interruption) { r.Labels["a"] = "b" }, "may not set or change metadata.labels"},
-		"removes a label":                       {own, func(r *v1alpha1.Interruption) { r.Labels = nil }, "may not set or change metadata.labels"},
-		"annotates":                             {own, func(r *v1alpha1.Interruption) { r.Annotations = map[string]string{"a": "b"} }, "may not set or change metadata.annotations"},
-		"adds a finalizer":                      {own, func(r *v1alpha1.Interruption) { r.Finalizers = []string{"a.b/c"} }, "may not set or change metadata.finalizers"},
-		"writes into another node's": {foreign, func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, fromNode) },
-			`the agent of node node-a may not change i-foreign: it is the record of node "node-b"`},
-		"takes another node's over": {foreign, func(r *v1alpha1.Interruption) {
-			r.Spec.NodeName = "node-a"
-			r.Spec.Notices = append(r.Spec.Notices, fromNode)
-		}, `it is the record of node "node-b"`},
-		"takes over one without a node": {homeless, func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-a" },
-			`it is the record of node ""`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			check(t, patch(t, s.agentA, test.record, test.edit), test.want)
-			check(t, patch(t, s.controller, test.record, test.edit), "")
-		})
+		"what it reads":          {nil, ""},
+		"no notices":             {func(n *v1alpha1.NodeNotice) { n.Spec.Notices = nil }, ""},
+		"eight notices":          {func(n *v1alpha1.NodeNotice) { n.Spec.Notices = many(8) }, ""},
+		"a withdrawal":           {first(func(n *v1alpha1.MetadataNotice) { n.Withdrawn = true }), ""},
+		"a spot notice, no time": {first(func(n *v1alpha1.MetadataNotice) { n.Deadline = nil }), ""},
+		"nine notices":           {func(n *v1alpha1.NodeNotice) { n.Spec.Notices = many(9) }, "must have at most 8 items"},
+		"another instance's id":  {func(n *v1alpha1.NodeNotice) { n.Spec.InstanceID = "database" }, "spec.instanceID"},
+		"another node's UID":     {func(n *v1alpha1.NodeNotice) { n.Spec.NodeUID = string(s.nodeB.UID) }, "spec.nodeUID must be the UID of the node to which the token is bound"},
+		"a failed status check":  {first(func(n *v1alpha1.MetadataNotice) { n.Kind = "InstanceStatus" }), `Unsupported value: "InstanceStatus"`},
+		"a state change":         {first(func(n *v1alpha1.MetadataNotice) { n.Kind = "InstanceStateChange" }), `Unsupported value: "InstanceStateChange"`},
+		"a return to a pool":     {first(func(n *v1alpha1.MetadataNotice) { n.InstanceAction = "return" }), `Unsupported value: "return"`},
+		"another source's id":    {first(func(n *v1alpha1.MetadataNotice) { n.ID = "ec2/SpotInterruption/1" }), "spec.notices[0].id"},
+		"a terminal escape":      {first(func(n *v1alpha1.MetadataNotice) { n.ID = "imds/\x1b[2J" }), "spec.notices[0].id"},
+		"a long id":              {first(func(n *v1alpha1.MetadataNotice) { n.ID = "imds/" + strings.Repeat("x", 124) }), "Too long"},
+		"a long subject":         {first(func(n *v1alpha1.MetadataNotice) { n.Subject = strings.Repeat("x", 129) }), "Too long"},
+		"a long code":            {first(func(n *v1alpha1.MetadataNotice) { n.EventTypeCode = strings.Repeat("x", 129) }), "Too long"},
+		"a long description":     {first(func(n *v1alpha1.MetadataNotice) { n.Description = strings.Repeat("x", 513) }), "Too long"},
+		"an event without time": {first(func(n *v1alpha1.MetadataNotice) { n.Kind, n.Deadline = "ScheduledChange", nil }),
+			"a ScheduledChange needs a deadline"},
+		"a deadline of no kind": {first(func(n *v1alpha1.MetadataNotice) { n.Kind = "RebalanceRecommendation" }),
+			"only a SpotInterruption and a ScheduledChange have a deadline"},
+		"a label":       {func(n *v1alpha1.NodeNotice) { n.Labels = map[string]string{"a": "b"} }, "may not set or change metadata.labels"},
+		"an annotation": {func(n *v1alpha1.NodeNotice) { n.Annotations = map[string]string{"a": "b"} }, "may not set or change metadata.annotations"},
+		"a finalizer":   {func(n *v1alpha1.NodeNotice) { n.Finalizers = []string{"a.b/c"} }, "may not set or change metadata.finalizers"},
+		"an owner": {func(n *v1alpha1.NodeNotice) {
+			n.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: s.nodeA.Name, UID: s.nodeA.UID}}
+		}, "may not set or change metadata.ownerReferences"},
 	}
-	t.Run("says what is for people to say", func(t *testing.T) {
-		check(t, patch(t, s.agentA, own, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(agentName) }), "may not set or change spec.approval")
-	})
-	t.Run("with a token that names no node", func(t *testing.T) {
-		add := func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("n2", "imds")) }
-		check(t, patch(t, s.unbound, own, add), "this token does not say which node it is bound to")
-	})
 }
 
-// patch applies an edit as a dry run, in the same way as lifeboatd.
-func patch(t *testing.T, c client.Client, r *v1alpha1.Interruption, edit func(*v1alpha1.Interruption)) error {
-	t.Helper()
-	edited := r.DeepCopy()
-	edit(edited)
-	return c.Patch(t.Context(), edited, client.MergeFrom(r.DeepCopy()), client.DryRunAll)
+func many(count int) (all []v1alpha1.MetadataNotice) {
+	for i := range count {
+		all = append(all, v1alpha1.MetadataNotice{ID: fmt.Sprint("imds/", i), Kind: "RebalanceRecommendation", Subject: "s"})
+	}
+	return all
+}
+
+func TestAgentWritesOnlyItsNodeNotice(t *testing.T) {
+	s := newStage(t)
+	own, foreign := nodeNotice(s.nodeA, nil), nodeNotice(s.nodeB, nil)
+	for name, test := range agentEdits(s) {
+		t.Run("creates "+name, func(t *testing.T) {
+			check(t, s.agentA.Create(t.Context(), nodeNotice(s.nodeA, test.edit), client.DryRunAll), test.want)
+		})
+	}
+	onlyOwn := "the agent of node node-a may write the NodeNotice of that node only, not node-b"
+	check(t, s.agentA.Create(t.Context(), nodeNotice(s.nodeB, nil), client.DryRunAll), onlyOwn)
+	check(t, s.unbound.Create(t.Context(), nodeNotice(s.nodeA, nil), client.DryRunAll), "this token does not say which node it is bound to")
+	if err := s.agentA.Create(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.admin.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, own); remove(t, foreign) })
+	for name, test := range agentEdits(s) {
+		if test.edit == nil {
+			continue
+		}
+		edited := own.DeepCopy()
+		test.edit(edited)
+		t.Run("writes "+name, func(t *testing.T) {
+			check(t, s.agentA.Patch(t.Context(), edited, client.MergeFrom(own), client.DryRunAll), test.want)
+		})
+	}
+	withdraw := func(of *v1alpha1.NodeNotice) *v1alpha1.NodeNotice {
+		edited := of.DeepCopy()
+		edited.Spec.Notices[0].Withdrawn = true
+		return edited
+	}
+	check(t, s.agentA.Patch(t.Context(), withdraw(foreign), client.MergeFrom(foreign), client.DryRunAll), onlyOwn)
+	check(t, s.unbound.Patch(t.Context(), withdraw(own), client.MergeFrom(own), client.DryRunAll), "this token does not say which node it is bound to")
 }
 
 // TestAgentHasNoOtherPermissions tries requests that RBAC forbids.
 func TestAgentHasNoOtherPermissions(t *testing.T) {
 	s := newStage(t)
-	own := record("i-own-2", "node-a", newNotice("1", "imds"))
+	own, interruption := nodeNotice(s.nodeA, nil), record("i-0a1b2c3d4e5f60718", "node-a", newNotice("1", "imds"))
 	if err := s.agentA.Create(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { remove(t, own) })
 	node := &corev1.Node{}
 	check(t, s.agentA.Get(t.Context(), client.ObjectKey{Name: "node-a"}, node), "")
-	check(t, s.agentA.Get(t.Context(), client.ObjectKeyFromObject(own), own), "")
+	check(t, s.agentA.Get(t.Context(), client.ObjectKeyFromObject(own), own.DeepCopy()), "")
 
 	edited := own.DeepCopy()
-	edited.Status.Phase = v1alpha1.PhaseCompleted
-	check(t, s.agentA.Status().Patch(t.Context(), edited, client.MergeFrom(own)), `cannot patch resource "interruptions/status"`)
-	check(t, s.agentA.Update(t.Context(), own.DeepCopy()), `cannot update resource "interruptions"`)
-	check(t, s.agentA.Delete(t.Context(), own), `cannot delete resource "interruptions"`)
-	check(t, s.agentA.List(t.Context(), &v1alpha1.InterruptionList{}), `cannot list resource "interruptions"`)
+	edited.Status.ObservedGeneration = 7
+	check(t, s.agentA.Status().Patch(t.Context(), edited, client.MergeFrom(own)), `cannot patch resource "nodenotices/status"`)
+	check(t, s.agentA.Update(t.Context(), own.DeepCopy()), `cannot update resource "nodenotices"`)
+	check(t, s.agentA.Delete(t.Context(), own), `cannot delete resource "nodenotices"`)
+	check(t, s.agentA.List(t.Context(), &v1alpha1.NodeNoticeList{}), `cannot list resource "nodenotices"`)
+	// A received time of the year 9000, which would have held up every drain of the cluster.
+	interruption.Spec.Notices[0].ReceivedTime = metav1.NewMicroTime(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
+	check(t, s.agentA.Create(t.Context(), interruption.DeepCopy()), `cannot create resource "interruptions"`)
+	check(t, s.agentA.Patch(t.Context(), interruption.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{}`))), `cannot patch resource "interruptions"`)
+	check(t, s.agentA.Get(t.Context(), client.ObjectKeyFromObject(interruption), &v1alpha1.Interruption{}), `cannot get resource "interruptions"`)
 	check(t, s.agentA.List(t.Context(), &corev1.NodeList{}), `cannot list resource "nodes"`)
 	tainted := node.DeepCopy()
 	tainted.Spec.Unschedulable = true
 	check(t, s.agentA.Patch(t.Context(), tainted, client.MergeFrom(node)), `cannot patch resource "nodes"`)
 	check(t, s.agentA.List(t.Context(), &corev1.PodList{}), `cannot list resource "pods"`)
 	check(t, s.agentA.List(t.Context(), &corev1.SecretList{}), `cannot list resource "secrets"`)
+}
+
+// The policy also holds if another role lets the agent write other objects of Lifeboat.
+func TestAgentPolicyHoldsBeyondRBAC(t *testing.T) {
+	s := newStage(t)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "too-much"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: chart.AgentAccount, Namespace: chart.Namespace}},
+	}
+	if err := s.admin.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, binding) })
+	until(t, "the policy to refuse what RBAC allows", func() (bool, error) {
+		err := s.agentA.Create(t.Context(), record("i-1", "node-a", newNotice("1", "imds")), client.DryRunAll)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "the agent may write NodeNotices only, not interruptions"), err
+	})
 }
 
 // TestPodTokenNamesNode checks the policy with the token that an agent has in a
@@ -236,8 +241,9 @@ func TestPodTokenNamesNode(t *testing.T) {
 	agent := clientOf(t, as(t, chart.AgentAccount, &authenticationv1.BoundObjectReference{
 		APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID,
 	}))
-	check(t, agent.Create(t.Context(), record("i-1", "node-a", newNotice("1", "imds")), client.DryRunAll), "")
-	check(t, agent.Create(t.Context(), record("i-1", "node-b", newNotice("1", "imds")), client.DryRunAll), "of that node only")
+	check(t, agent.Create(t.Context(), nodeNotice(s.nodeA, nil), client.DryRunAll), "")
+	check(t, agent.Create(t.Context(), nodeNotice(s.nodeB, nil), client.DryRunAll), "of that node only")
+	check(t, agent.Create(t.Context(), nodeNotice(s.nodeA, func(n *v1alpha1.NodeNotice) { n.Spec.NodeUID = "x" }), client.DryRunAll), "spec.nodeUID must be")
 }
 
 // TestTokenExpiresWithNode checks that the token of an agent is invalid after its

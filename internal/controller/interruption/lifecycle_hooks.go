@@ -28,7 +28,7 @@ func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 	f := p.facts
 	return lifecycle.TerminationFacts{
 		Now: f.now, InstanceID: f.in.Spec.InstanceID,
-		Notices: notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices),
+		Notices: notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices),
 		Was:     p.update.Status().LifecycleHooks, Seen: f.group.seen, Retain: f.group.retain,
 		Owns:   func(hook string) bool { return p.owns(f, hook) },
 		Action: p.decision.Action, Deadline: p.decision.Deadline, Drained: drained,

@@ -21,7 +21,7 @@ func (r *modelRun) drawMachineFaults(ch *chaos) {
 	}
 }
 
-// source is the source of a notice. Agents use their own clocks.
+// source is the source of a notice. Another replica, with its own clock, records those of agents.
 func (r *modelRun) source() string {
 	if r.chaos.skew != 0 && r.c.Chance(.6) {
 		return notice.SourceIMDS

@@ -32,7 +32,7 @@ type controllerProcess struct {
 	loop     *Controller
 	orphans  *nodecleanup.Controller
 	recorder *intake.Recorder
-	agents   *intake.Recorder
+	skewed   *intake.Recorder // of another replica, with another clock
 	nodes    *nodeindex.Index
 	watches  map[string]*podWatch
 	seen     groupcache.Group
@@ -60,14 +60,14 @@ func (r *modelRun) begin() *controllerProcess {
 	}
 	l.wire(c)
 	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: r.c.Now})
-	l.agents = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: func() time.Time { return r.c.Now().Add(r.chaos.skew) }})
+	l.skewed = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: func() time.Time { return r.c.Now().Add(r.chaos.skew) }})
 	return l
 }
 
-// recorderOf returns who records a notice: an agent has its own clock.
+// recorderOf returns who records a notice: another replica has its own clock.
 func (l *controllerProcess) recorderOf(n notice.Notice) *intake.Recorder {
 	if n.Source == notice.SourceIMDS {
-		return l.agents
+		return l.skewed
 	}
 	return l.recorder
 }

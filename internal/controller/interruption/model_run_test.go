@@ -33,7 +33,7 @@ type chaos struct {
 
 	reboots, kubelets, vanishing float64       // share of scenarios in which a node reboots early, loses its kubelet, or is deleted
 	hangs                        float64       // share of workloads whose pods have a finalizer that is never removed
-	skew                         time.Duration // how far the agents' clocks are ahead
+	skew                         time.Duration // how far another replica's clock is ahead
 }
 
 // modelRun is one run: a cluster, the controller process, the faults, and the bookkeeping.

@@ -211,8 +211,8 @@ func TestPlannedChangeOfDeletedNodeCompletes(t *testing.T) {
 	t.Errorf("not finished at %s: %+v", w.now.Sub(start), w.record().Status)
 }
 
-// Clocks of agents do not order anything: ids tell which notices are handled.
-func TestAgentClockSkewDoesNotReopen(t *testing.T) {
+// Clocks of other replicas do not order anything: ids tell which notices are handled.
+func TestReplicaClockSkewDoesNotReopen(t *testing.T) {
 	n := rebalance()
 	n.ReceivedTime, n.Time = metav1.NewMicroTime(start.Add(10*time.Second)), metav1.NewTime(start.Add(-61*time.Minute))
 	w := newWorld(t, recordOf(n), node("a", instance))
@@ -222,7 +222,7 @@ func TestAgentClockSkewDoesNotReopen(t *testing.T) {
 		t.Fatalf("a recommendation of an hour ago is not over: %+v", in.Status)
 	}
 	if slices.Contains(reasons(in.Status), v1alpha1.ReasonReopened) {
-		t.Error("the agent's clock reopened it")
+		t.Error("the other clock reopened it")
 	}
 }
 
@@ -242,24 +242,6 @@ func TestNoticeDuringCompletionIsKept(t *testing.T) {
 	w.settle(time.Second)
 	if !slices.Contains(w.evictions, "web-1") {
 		t.Errorf("the notice is lost: %+v", w.record().Status)
-	}
-}
-
-// An agent of another node that reopens an Interruption does not keep it open.
-func TestReopenedInterruptionCompletesAgain(t *testing.T) {
-	old := rebalance()
-	old.Time = metav1.NewTime(start.Add(-61 * time.Minute))
-	w := newWorld(t, recordOf(old), node("b", instance))
-	w.settle(2 * time.Second)
-	if w.record().Status.CompletionTime == nil {
-		t.Fatal("not complete")
-	}
-	foreign := spot()
-	foreign.Source = notice.SourceIMDS
-	w.addNotices(foreign)
-	w.settle(time.Second)
-	if in := w.record(); !notice.Finished(in) || mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
-		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), mutate.IsMarked(w.node(), mutate.MarkInterrupted), in.Status)
 	}
 }
 

@@ -7,18 +7,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // rebooted reports whether the node was rebooted since its drain began.
 func (f *facts) rebooted() bool {
 	return f.drain().BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
-}
-
-// isUntrusted reports whether only an agent of another node has reported the instance.
-func (f *facts) isUntrusted() bool {
-	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices)
-	return f.node != nil && !slices.ContainsFunc(trusted, func(n v1alpha1.Notice) bool { return !n.Withdrawn })
 }
 
 // otherNoticeApplies reports whether another notice than the deciding one still applies to a node that
@@ -27,7 +20,7 @@ func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
 	}
-	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices), func(n v1alpha1.Notice) bool {
+	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices), func(n v1alpha1.Notice) bool {
 		return n.ID != d.Notice.ID && !n.Withdrawn &&
 			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
 	})

@@ -162,31 +162,6 @@ func TestMaintenanceKeepsMarkUntilWindowEnds(t *testing.T) {
 	}
 }
 
-func TestAgentOfOtherNodeIsIgnored(t *testing.T) {
-	n := spot()
-	n.Source = notice.SourceIMDS
-	in := recordOf(n)
-	in.Spec.NodeName = "another"
-	before := node("a", instance)
-	w := newWorld(t, in, before, pod("web-1"))
-	w.settle(time.Second)
-	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || got.CompletionTime == nil {
-		t.Errorf("phase %s, completed %v", got.Phase, got.CompletionTime)
-	}
-	if len(w.evictions) > 0 {
-		t.Errorf("evictions %v", w.evictions)
-	}
-
-	queue := spot()
-	queue.ID, queue.ReceivedTime = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second))
-	w.addNotices(queue)
-	w.settle(2 * time.Second)
-	if len(w.evictions) != 1 {
-		t.Error("the queue's own notice is not acted on")
-	}
-}
-
 func TestDrillsAreReported(t *testing.T) {
 	n := spot()
 	n.Drill = true

@@ -2,8 +2,9 @@
 // queue, no rule and no permission, and it alone gets the exact time of a spot
 // interruption.
 //
-// It runs on the node, polls IMDSv2 every few seconds, and reports only this
-// node. paths.go lists what it reads.
+// It runs on the node and polls IMDSv2 every few seconds. It writes one object,
+// the NodeNotice of its node, which internal/intake/nodenotice reads. paths.go
+// lists what it reads.
 package imds
 
 import "github.com/lifeboat-dev/lifeboat/internal/notice"

@@ -41,7 +41,7 @@ func TestAFailingPathDoesNotHideTheOthers(t *testing.T) {
 						time.Sleep(5 * time.Minute) // long enough for the longest backoff
 						p.set(other, contents()[other])
 						time.Sleep(15 * time.Second)
-						if len(w.Notices(instance)) == 0 {
+						if len(w.Written(instance)) == 0 {
 							t.Error("nothing is on record")
 						}
 						if err := s.Ready(); err == nil || !strings.Contains(err.Error(), failed) {
@@ -65,7 +65,7 @@ func TestASpotNoticeBesideAFailingPathIsAsFastAsAlways(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		p.set(pathSpot, contents()[pathSpot])
 		time.Sleep(3 * time.Second)
-		if got := w.Notices(instance); len(got) != 1 || got[0].Kind != notice.KindSpotInterruption {
+		if got := w.Written(instance); len(got) != 1 || got[0].Kind != notice.KindSpotInterruption {
 			t.Errorf("on record after 3 s: %+v", got)
 		}
 	})
@@ -79,8 +79,8 @@ func TestContentThatCannotBeDecodedIsNotReady(t *testing.T) {
 			p.set(path, text)
 			p.set(pathAutoScaling, "Terminated")
 			time.Sleep(15 * time.Second)
-			if len(w.Notices(instance)) != 1 {
-				t.Errorf("%s: on record: %v", path, w.IDs(instance))
+			if len(w.Written(instance)) != 1 {
+				t.Errorf("%s: on record: %v", path, w.Written(instance))
 			}
 			err := s.Ready()
 			if err == nil || !strings.Contains(err.Error(), "reason=unreadable") || !strings.Contains(err.Error(), path) {

@@ -26,50 +26,38 @@ const (
 	pathAutoScaling = "autoscaling/target-lifecycle-state"
 )
 
-// spotLead is EC2's warning time before a spot interruption. It is used if the
-// time itself cannot be read. Hibernation begins at once (EC2 User Guide, "Spot
-// Instance interruption notices").
-const spotLead = 2 * time.Minute
-
 // instanceFormat matches EC2 instance ids.
 var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
 // readSpot reads pathSpot: {"action":"terminate","time":"2026-05-11T08:16:02Z"}
-// (EC2 User Guide, "Spot Instance interruption notices"). An unreadable time is
-// derived from now: the interruption itself is certain.
-func readSpot(text string, now time.Time) (notice.Notice, error) {
+// (EC2 User Guide, "Spot Instance interruption notices"). With an unreadable
+// time the notice has no deadline: the interruption itself is certain.
+func readSpot(text string) (notice.Notice, error) {
 	var said struct{ Action, Time string }
 	if err := object(text, &said); err != nil {
 		return notice.Notice{}, err
 	}
-	action, lead := strings.ToLower(strings.TrimSpace(said.Action)), spotLead
+	action := strings.ToLower(strings.TrimSpace(said.Action))
 	switch action {
-	case notice.ActionTerminate, notice.ActionStop:
-	case notice.ActionHibernate:
-		lead = 0
+	case notice.ActionTerminate, notice.ActionStop, notice.ActionHibernate:
 	default:
 		action = "" // an unknown action still interrupts the instance
 	}
-	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.Time))
-	known := err == nil && poll.Plausible(at)
-	switch {
-	case !known && action == "":
-		return notice.Notice{}, fmt.Errorf("%s has neither a valid action nor a valid time", quote(text))
-	case !known:
-		at = now.Add(lead)
-	}
 	n := about(notice.KindSpotInterruption, pathSpot)
 	n.InstanceAction = action
-	n.Deadline = notice.At(at.UTC(), v1alpha1.DeadlineHard)
-	n.Description = "EC2 takes the spot instance back at " + poll.Moment(at)
+	n.Description, n.ID = "EC2 takes the spot instance back", poll.ID(Name, n.Kind, action, "")
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.Time))
+	switch known := err == nil && poll.Plausible(at); {
+	case known:
+		n.Deadline = notice.At(at.UTC(), v1alpha1.DeadlineHard)
+		n.Description += " at " + poll.Moment(at)
+		n.ID = poll.ID(Name, n.Kind, action, poll.Moment(at))
+	case action == "":
+		return notice.Notice{}, fmt.Errorf("%s has neither a valid action nor a valid time", quote(text))
+	}
 	if action != "" {
 		n.Description += " (" + action + ")"
 	}
-	moment := ""
-	if known {
-		moment = poll.Moment(at)
-	}
-	n.ID = poll.ID(Name, n.Kind, action, moment)
 	return n, nil
 }
 

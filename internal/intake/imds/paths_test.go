@@ -21,8 +21,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-var now = time.Date(2026, 5, 11, 8, 14, 5, 0, time.UTC)
-
 // read decodes the content of any path into notices.
 func read(path, text string) ([]notice.Notice, error) {
 	one := func(n notice.Notice, err error) ([]notice.Notice, error) {
@@ -33,7 +31,7 @@ func read(path, text string) ([]notice.Notice, error) {
 	}
 	switch path {
 	case pathSpot:
-		return one(readSpot(text, now))
+		return one(readSpot(text))
 	case pathRebalance:
 		return one(readRebalance(text))
 	case pathAutoScaling:
@@ -96,8 +94,7 @@ func TestOddities(t *testing.T) {
 	}{
 		{"spot in capitals", pathSpot, `{"Action":" TERMINATE ","Time":"2026-05-11T08:16:02Z"}`, "imds/SpotInterruption/terminate/2026-05-11T08:16:02Z hard 08:16:02"},
 		{"spot in another zone", pathSpot, `{"action":"stop","time":"2026-05-11T10:16:02+02:00"}`, "imds/SpotInterruption/stop/2026-05-11T08:16:02Z hard 08:16:02"},
-		{"spot with no time: two minutes from now", pathSpot, `{"action":"terminate"}`, "imds/SpotInterruption/terminate/ hard 08:16:05"},
-		{"spot with no time: hibernation is now", pathSpot, `{"action":"hibernate","time":"soon"}`, "imds/SpotInterruption/hibernate/ hard 08:14:05"},
+		{"spot with no time", pathSpot, `{"action":"terminate"}`, "imds/SpotInterruption/terminate/"},
 		{"spot with an action of a later day", pathSpot, `{"action":"vaporise","time":"2026-05-11T08:16:02Z"}`, "imds/SpotInterruption//2026-05-11T08:16:02Z hard 08:16:02"},
 		{"spot that says nothing", pathSpot, `{}`, `"{}" has neither`},
 		{"spot, a page of a captive portal", pathSpot, `<html>`, "expected a JSON object"},
@@ -153,9 +150,13 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, text string) {
 		notices, _ := read(path, text)
 		for _, n := range notices {
-			if n.ID == "" || len(n.ID) > 128 || n.Kind == "" || n.Source != Name || n.Subject == "" ||
-				utf8.RuneCountInString(n.Subject) > 512 || utf8.RuneCountInString(n.EventTypeCode) > 128 || len(n.InstanceAction) > 63 {
-				t.Errorf("the CRD would refuse %+v", n)
+			m := notice.ToMetadata(&n)
+			if !strings.HasPrefix(m.ID, "imds/") || len(m.ID) > 128 || m.Subject == "" || utf8.RuneCountInString(m.Subject) > 128 ||
+				utf8.RuneCountInString(m.EventTypeCode) > 128 || utf8.RuneCountInString(m.Description) > 512 {
+				t.Errorf("the CRD would refuse %+v", m)
+			}
+			if _, err := notice.FromMetadata(&m, "i-0a1b2c3d4e5f60718", time.Now()); err != nil {
+				t.Errorf("the controller would refuse %+v: %v", m, err)
 			}
 			if _, err := json.Marshal(n); err != nil {
 				t.Errorf("%+v: %v", n, err)

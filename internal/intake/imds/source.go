@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
-	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -22,16 +22,19 @@ type Metadata interface {
 	Get(ctx context.Context, path string) (text string, found bool, err error)
 }
 
+// Identity is the Node that the agent runs on.
+type Identity struct{ Node, UID, InstanceID string }
+
 // Options configure a Source. Zero values are the defaults.
 type Options struct {
 	// Interval is how often metadata is read; 2 s.
 	Interval time.Duration
-	// Reader reads the record of the node's instance. It must not be a cache.
-	Reader client.Reader
-	// Expect returns the instance id of this node, or an error if it is not
-	// known yet. Nothing is recorded until metadata returns the same id.
-	Expect func(ctx context.Context) (string, error)
-	// Metrics count what is recorded; nil: not exposed.
+	// Kube reads and writes the NodeNotice of the node. It must not be a cache.
+	Kube client.Client
+	// Identify returns the agent's node, or an error if it is not known yet.
+	// Nothing is written until metadata returns the same instance id.
+	Identify func(ctx context.Context) (Identity, error)
+	// Metrics count what is written; nil: not exposed.
 	Metrics *intake.Metrics
 	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
@@ -40,17 +43,21 @@ type Options struct {
 // Source reads the metadata of the instance that it runs on.
 type Source struct {
 	metadata Metadata
-	deduper  *poll.Deduper
 	o        Options
 	throttle *intake.Throttle
-	wake     chan struct{} // there is something to flush
+	wake     chan struct{} // there is something to write
+
+	// Only flush uses these.
+	own    *v1alpha1.NodeNotice // as in the API server; nil: none
+	policy policyCheck
 
 	mu       sync.Mutex
-	instance string // the id in metadata; "": not read yet
-	expected string // the id in the Node; "": not read yet
+	instance string   // the id in metadata; "": not read yet
+	self     Identity // zero: not read yet
+	notices  []notice.Notice
 	known    map[string]event
 	read     error // of the last read of metadata; nil: success
-	stored   error // of the last flush; nil: nothing is pending
+	stored   error // of the last flush; nil: everything is written
 	wrong    error // metadata belongs to another instance
 }
 
@@ -66,8 +73,8 @@ var (
 	errNotStored = errors.New("the API server has not been reached yet")
 )
 
-// New returns the source that reads metadata and records with recorder.
-func New(metadata Metadata, recorder poll.Recorder, o Options) *Source {
+// New returns the source that reads metadata.
+func New(metadata Metadata, o Options) *Source {
 	if o.Interval <= 0 {
 		o.Interval = 2 * time.Second
 	}
@@ -75,39 +82,16 @@ func New(metadata Metadata, recorder poll.Recorder, o Options) *Source {
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	s := &Source{
+	return &Source{
 		metadata: metadata, o: o, throttle: intake.NewThrottle(o.Clock), wake: make(chan struct{}, 1),
 		known: map[string]event{}, read: errNotRead, stored: errNotStored,
 	}
-	s.deduper = poll.NewDeduper(ownRecorder{recorder, s}, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
-	return s
 }
 
-// ownRecorder records only notices about this node's own instance, even if
-// metadata of another instance was read for a while.
-type ownRecorder struct {
-	recorder poll.Recorder
-	source   *Source
-}
-
-// Record records n.
-func (o ownRecorder) Record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
-	o.source.mu.Lock()
-	expected := o.source.expected
-	o.source.mu.Unlock()
-	if n.InstanceID != expected {
-		return intake.Foreign, nil
-	}
-	return o.recorder.Record(ctx, n)
-}
-
-// Name returns the name that notices, metrics and logs carry.
-func (s *Source) Name() string { return Name }
-
-// Run reads and records until ctx is done, and returns nil. It retries all
-// failures of the metadata service and the API server. Reading and recording
+// Run reads and writes until ctx is done, and returns nil. It retries all
+// failures of the metadata service and the API server. Reading and writing
 // are independent: what was read while the API server was unreachable is
-// recorded later.
+// written later.
 func (s *Source) Run(ctx context.Context) error {
 	s.o.Metrics.Up(Name, false)
 	s.poke()
@@ -118,15 +102,16 @@ func (s *Source) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns nil while metadata can be read and everything is recorded; else
-// the causes, with reason and advice.
+// Ready returns nil while metadata can be read, everything is written, and the
+// admission policy that ties the agent to its node is in force; else the
+// causes, with reason and advice.
 func (s *Source) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.read, metadata.Explain(s.wrong, s.expected), s.stored)
+	return errors.Join(s.read, metadata.Explain(s.wrong, s.self.InstanceID), s.stored)
 }
 
-// flush records pending notices until ctx is done.
+// flush writes what changes until ctx is done.
 func (s *Source) flush(ctx context.Context) {
 	pause := backoff{first: 250 * time.Millisecond, longest: 15 * time.Second}
 	for {
@@ -151,80 +136,73 @@ func (s *Source) flush(ctx context.Context) {
 	}
 }
 
-// store records pending notices after the instance id is verified.
+// store writes the NodeNotice if it changes, after the admission policy is in
+// force and the instance id is verified.
 func (s *Source) store(ctx context.Context) error {
-	if err := s.verify(ctx); err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	unforced := s.policy.inForce(ctx, s.o.Kube, s.o.Clock())
+	if unforced != nil && !unforced.overdue {
+		return unforced
 	}
-	s.mu.Lock()
-	known := s.instance != ""
-	s.mu.Unlock()
-	if !known {
-		return nil // the metadata error is reported elsewhere
+	self, err := s.verify(ctx)
+	if err == nil && self != (Identity{}) { // else metadata was not read yet, and that is reported elsewhere
+		err = s.write(ctx, self)
 	}
-	return s.deduper.Flush(ctx)
+	if err == nil && unforced != nil {
+		return unforced // what there is was written, but the agent is not Ready
+	}
+	return err
 }
 
-// verify compares the instance id of the Node with that of metadata, and loads,
-// once, the recorded notices.
-func (s *Source) verify(ctx context.Context) error {
+// verify compares the instance id of the Node with that of metadata, and loads
+// the NodeNotice at the start. It returns zero while metadata was not read yet.
+func (s *Source) verify(ctx context.Context) (Identity, error) {
 	s.mu.Lock()
-	expected := s.expected
+	self := s.self
 	s.mu.Unlock()
-	if expected == "" {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		var err error
-		if expected, err = s.o.Expect(ctx); err != nil {
-			return err
-		}
-		open, err := poll.OpenNoticesOf(ctx, s.o.Reader, Name, expected)
+	if self == (Identity{}) || !s.isWritten() { // a write needs the Node of now
+		now, err := s.o.Identify(ctx)
 		if err != nil {
-			return err
+			return Identity{}, err
 		}
-		s.learn(expected, open)
+		if now != self {
+			if err := s.load(ctx, now); err != nil {
+				return Identity{}, err
+			}
+		}
+		self = now
 	}
-	return s.compare(expected)
+	return s.compare(self)
 }
 
 // compare stores whether metadata belongs to this node. A wrong id is read
 // again, because the cause may be temporary.
-func (s *Source) compare(expected string) error {
+func (s *Source) compare(self Identity) (Identity, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.instance {
 	case "":
-	case expected:
+		return Identity{}, nil
+	case self.InstanceID:
 		s.wrong = nil
-	default:
-		s.wrong = &metadata.ReadError{Reason: metadata.WrongInstance, Err: fmt.Errorf(
-			"instance metadata belongs to %s, but this node is %s: Lifeboat records nothing", s.instance, expected)}
-		s.instance = ""
-		return s.wrong
+		return self, nil
 	}
-	return nil
+	s.wrong = &metadata.ReadError{Reason: metadata.WrongInstance, Err: fmt.Errorf(
+		"instance metadata belongs to %s, but this node is %s: Lifeboat records nothing", s.instance, self.InstanceID)}
+	s.instance = ""
+	return Identity{}, s.wrong
 }
 
-func (s *Source) learn(expected string, open []notice.Notice) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expected = expected
-	for _, n := range open {
-		if _, ok := s.known[n.Subject]; !ok && n.Kind == notice.KindScheduledChange {
-			s.known[n.Subject] = event{notice: n}
-		}
-	}
-}
-
-// logUnstored logs at most once a minute why nothing can be recorded.
+// logUnstored logs at most once a minute why nothing can be written.
 func (s *Source) logUnstored(ctx context.Context, err error) {
 	var trouble *metadata.ReadError
-	names := []any{"left", s.deduper.Pending(), "error", err.Error()}
+	names := []any{"error", err.Error()}
 	if errors.As(err, &trouble) {
 		s.o.Metrics.Failed(Name, "verify", string(trouble.Reason))
 		names = append(names, "advice", metadata.Advice(trouble.Reason, ""))
 	}
-	s.logThrottled(ctx, "store "+err.Error(), "cannot record notices, retrying", names...)
+	s.logThrottled(ctx, "store "+err.Error(), "cannot write the node's notices, retrying", names...)
 }
 
 func (s *Source) logThrottled(ctx context.Context, key, message string, names ...any) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	awsimds "github.com/lifeboat-dev/lifeboat/emulator/imds"
@@ -29,19 +28,16 @@ func TestASpotInterruptionHasItsExactMoment(t *testing.T) {
 			source, _ := m.start()
 			m.untilReady(source)
 			m.interrupt(ec2.InterruptOptions{Behaviour: behaviour, Notice: time.Minute, Rebalance: true})
-			m.untilRecorded(2)
+			m.untilWritten(2)
 			in, _ := m.emu.States.EC2.Instance(m.id)
-			for _, n := range m.Notices(m.id) {
-				if n.Source != notice.SourceIMDS {
-					t.Errorf("the source of a notice is %s", n.Source)
-				}
+			for _, n := range m.Written(m.id) {
 				if n.Kind != notice.KindSpotInterruption {
 					continue
 				}
-				if n.InstanceAction != string(behaviour) || n.Deadline.Type != v1alpha1.DeadlineHard {
+				if n.InstanceAction != string(behaviour) || n.Deadline == nil {
 					t.Errorf("on record: %+v", n)
 				}
-				if diff := cmp.Diff(in.Notice.Deadline.UTC().Truncate(time.Second), n.Deadline.Time.UTC()); diff != "" {
+				if diff := cmp.Diff(in.Notice.Deadline.UTC().Truncate(time.Second), n.Deadline.UTC()); diff != "" {
 					t.Errorf("deadline (-want +got):\n%s", diff)
 				}
 			}
@@ -61,7 +57,7 @@ func TestOneWriteForANoticeAndNoCallForRepeats(t *testing.T) {
 		t.Errorf("%d reads and %d writes while there is nothing to say", reads, writes)
 	}
 	m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
-	m.untilRecorded(1)
+	m.untilWritten(1)
 	m.looks(metadata, 50)
 	if _, writes := m.Spent(); writes != 1 {
 		t.Errorf("%d writes for a notice", writes)
@@ -93,17 +89,17 @@ func comeAndGo(t *testing.T, completed, restarts bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.untilRecorded(1)
-	n := m.Notices(m.id)[0]
-	if n.Subject != id || n.InstanceAction != notice.ActionStop || n.Deadline == nil || n.Deadline.Type != v1alpha1.DeadlineSoft ||
-		!n.Deadline.Time.Time.Equal(due) || n.Withdrawn || n.EventTypeCode != "instance-stop" {
+	m.untilWritten(1)
+	n := m.Written(m.id)[0]
+	if n.Subject != id || n.InstanceAction != notice.ActionStop || n.Deadline == nil ||
+		!n.Deadline.Time.Equal(due) || n.Withdrawn || n.EventTypeCode != "instance-stop" {
 		t.Errorf("on record: %+v", n)
 	}
 	event.ID, event.NotBefore = id, due.Add(24*time.Hour)
 	if _, err := m.emu.States.EC2.ScheduleMaintenance(m.id, event); err != nil {
 		t.Fatal(err)
 	}
-	m.Until("the new date is on record", func() bool { return m.Notices(m.id)[0].Deadline.Time.Time.Equal(event.NotBefore) })
+	m.Until("the new date is on record", func() bool { return m.Written(m.id)[0].Deadline.Time.Equal(event.NotBefore) })
 	if restarts {
 		stop()
 	}
@@ -113,8 +109,8 @@ func comeAndGo(t *testing.T, completed, restarts bool) {
 	if restarts {
 		m.start()
 	}
-	m.Until("it is taken back", func() bool { return m.Notices(m.id)[0].Withdrawn })
-	if got := m.IDs(m.id); len(got) != 1 {
+	m.Until("it is taken back", func() bool { return m.Written(m.id)[0].Withdrawn })
+	if got := m.Written(m.id); len(got) != 1 {
 		t.Errorf("on record: %v", got)
 	}
 }
@@ -132,7 +128,7 @@ func TestWhatWasOverBeforeAnybodyHeardIsNotRecorded(t *testing.T) {
 	source, _ := m.run(metadata, m.id)
 	m.untilReady(source)
 	m.looks(metadata, 50)
-	if got := m.IDs(m.id); got != nil {
+	if got := m.Written(m.id); got != nil {
 		t.Errorf("on record: %v", got)
 	}
 }
@@ -157,19 +153,19 @@ func TestAutoScaling(t *testing.T) {
 		put(lives)
 		m.looks(metadata, 10)
 	}
-	if got := m.IDs(m.id); got != nil {
+	if got := m.Written(m.id); got != nil {
 		t.Errorf("on record while it lives: %v", got)
 	}
 	put("Terminating:Wait")
-	m.untilRecorded(1)
-	n := m.Notices(m.id)[0]
+	m.untilWritten(1)
+	n := m.Written(m.id)[0]
 	if n.Kind != notice.KindAutoScalingTermination || n.Deadline != nil || n.Withdrawn {
 		t.Errorf("on record: %+v", n)
 	}
 	put(autoscaling.InService)
-	m.Until("it is taken back", func() bool { return m.Notices(m.id)[0].Withdrawn })
+	m.Until("it is taken back", func() bool { return m.Written(m.id)[0].Withdrawn })
 	put("Terminating:Wait")
-	m.Until("it is on record again", func() bool { return !m.Notices(m.id)[0].Withdrawn })
+	m.Until("it is on record again", func() bool { return !m.Written(m.id)[0].Withdrawn })
 }
 
 func TestTheAPIServerIsAway(t *testing.T) {
@@ -178,7 +174,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	metadata := &counted{Metadata: client(m.url)}
 	source, _ := m.run(metadata, m.id)
 	m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
-	m.Until("it says so", func() bool { return m.Said("cannot record notices, retrying", "connection refused") == 1 })
+	m.Until("it says so", func() bool { return m.Said("cannot write the node's notices, retrying", "connection refused") == 1 })
 	m.looks(metadata, 20)
 	if source.Ready() == nil {
 		t.Error("ready without the API server")
@@ -186,7 +182,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	m.set(awsimds.Settings{Off: true}) // it has spoken, and does so no more
 	m.Until("metadata is off", func() bool { return m.Said("cannot read instance metadata") == 1 })
 	m.Away(false)
-	m.untilRecorded(1)
+	m.untilWritten(1)
 }
 
 func TestTroubles(t *testing.T) {
@@ -220,7 +216,7 @@ func TestTroubles(t *testing.T) {
 				}
 				m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
 				m.set(awsimds.Settings{})
-				m.untilRecorded(1)
+				m.untilWritten(1)
 				m.untilReady(source)
 				if got := m.Said("cannot read instance metadata"); got > 2 {
 					t.Errorf("it said so %d times:\n%s", got, m.Log())
@@ -241,7 +237,7 @@ func TestTokensThatEndEarly(t *testing.T) {
 		m.emu.States.IMDS.ExpireTokens(m.id)
 	}
 	m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
-	m.untilRecorded(1)
+	m.untilWritten(1)
 	if m.Said("could not read") != 0 {
 		t.Errorf("tokens were not renewed:\n%s", m.Log())
 	}
@@ -254,7 +250,7 @@ func TestTheMetadataOfAnotherInstance(t *testing.T) {
 	// The other instance has a record, which must not be changed by mistake.
 	_, stop := m.start()
 	m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
-	m.untilRecorded(1)
+	m.untilWritten(1)
 	stop()
 	m.Spent()
 	metadata := &counted{Metadata: client(m.url)}
@@ -269,8 +265,8 @@ func TestTheMetadataOfAnotherInstance(t *testing.T) {
 	if _, writes := m.Spent(); writes != 0 || source.Ready() == nil {
 		t.Errorf("%d writes, ready: %v", writes, source.Ready())
 	}
-	if got := m.IDs(m.id); len(got) != 1 || m.IDs(mine) != nil {
-		t.Errorf("on record of the other: %v, of this: %v", got, m.IDs(mine))
+	if got := m.Written(m.id); len(got) != 1 || m.Written(mine) != nil {
+		t.Errorf("on record of the other: %v, of this: %v", got, m.Written(mine))
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Source) looked(ctx context.Context, err error) {
 	s.mu.Lock()
 	was, instance := s.read, s.instance
 	if instance == "" {
-		instance = s.expected
+		instance = s.self.InstanceID
 	}
 	s.read = metadata.Explain(err, instance)
 	s.mu.Unlock()
@@ -78,18 +78,18 @@ func (s *Source) looked(ctx context.Context, err error) {
 // subject reads one path for notices.
 type subject struct {
 	path string
-	read func(text string, now time.Time) (n notice.Notice, ok bool, err error)
+	read func(text string) (n notice.Notice, ok bool, err error)
 }
 
 // subjects are the paths that are read each time, the most urgent first.
 func subjects() []subject {
 	return []subject{
-		{pathSpot, func(text string, now time.Time) (notice.Notice, bool, error) { return ok(readSpot(text, now)) }},
-		{pathAutoScaling, func(text string, _ time.Time) (notice.Notice, bool, error) {
+		{pathSpot, func(text string) (notice.Notice, bool, error) { return ok(readSpot(text)) }},
+		{pathAutoScaling, func(text string) (notice.Notice, bool, error) {
 			n, ok := readLifecycle(text)
 			return n, ok, nil
 		}},
-		{pathRebalance, func(text string, _ time.Time) (notice.Notice, bool, error) { return ok(readRebalance(text)) }},
+		{pathRebalance, func(text string) (notice.Notice, bool, error) { return ok(readRebalance(text)) }},
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *Source) look(ctx context.Context, whole bool) (responds bool, _ error) 
 	}
 	see := func(n notice.Notice) {
 		n.InstanceID = instance
-		if s.deduper.Observe(n) {
+		if s.observe(n) {
 			s.poke()
 		}
 	}
@@ -111,10 +111,9 @@ func (s *Source) look(ctx context.Context, whole bool) (responds bool, _ error) 
 		failed = append(failed, err)
 		responds = responds || err == nil || hasReason(err, metadata.Unreadable)
 	}
-	now := s.o.Clock()
 	for _, p := range subjects() {
 		err := s.lookAt(ctx, p.path, func(text string) error {
-			n, ok, err := p.read(text, now)
+			n, ok, err := p.read(text)
 			if ok {
 				see(n)
 			}

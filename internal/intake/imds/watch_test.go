@@ -79,7 +79,9 @@ func inBubble(t *testing.T, play func(p *page, w *polltest.World, s *Source)) {
 		w, p := polltest.New(t), newPage()
 		w.AddNode(instance)
 		ctx, cancel := context.WithCancel(t.Context())
-		s := New(p, w.Recorder(), Options{Reader: w.Kube, Metrics: w.Metrics, Expect: func(context.Context) (string, error) { return instance, nil }})
+		s := New(p, Options{Kube: w.AgentClient(), Metrics: w.Metrics, Identify: func(context.Context) (Identity, error) {
+			return Identity{Node: polltest.NodeName(instance), UID: "uid", InstanceID: instance}, nil
+		}})
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
 		synctest.Wait()
@@ -120,14 +122,14 @@ func TestAnEventThatIsListedNoMore(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		p.set(pathScheduled, oneEvent)
 		time.Sleep(15 * time.Second)
-		for _, n := range w.Notices(instance) {
+		for _, n := range w.Written(instance) {
 			if n.Withdrawn {
 				t.Errorf("taken back at once: %+v", n)
 			}
 		}
 		time.Sleep(time.Minute)
 		got := map[string]bool{}
-		for _, n := range w.Notices(instance) {
+		for _, n := range w.Written(instance) {
 			got[n.Subject] = n.Withdrawn
 		}
 		if diff := cmp.Diff(map[string]bool{"instance-event-1": true, "instance-event-2": false}, got); diff != "" {
@@ -143,13 +145,13 @@ func TestAReplyThatIsNotUnderstoodTakesNothingBack(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			p.set(pathScheduled, text)
 			time.Sleep(10 * time.Minute)
-			for _, n := range w.Notices(instance) {
+			for _, n := range w.Written(instance) {
 				if n.Withdrawn {
 					t.Errorf("%q took back %+v", text, n)
 				}
 			}
-			if len(w.Notices(instance)) != 2 {
-				t.Errorf("on record: %v", w.IDs(instance))
+			if len(w.Written(instance)) != 2 {
+				t.Errorf("on record: %v", w.Written(instance))
 			}
 		})
 	}
@@ -173,8 +175,8 @@ func TestBackOffAndRecovery(t *testing.T) {
 		p.set(pathSpot, fmt.Sprintf(`{"action":"terminate","time":%q}`, time.Now().Add(2*time.Minute).UTC().Format(time.RFC3339)))
 		p.fail(nil)
 		time.Sleep(40 * time.Second)
-		if len(w.IDs(instance)) != 1 || s.Ready() != nil {
-			t.Errorf("on record %v, ready: %v", w.IDs(instance), s.Ready())
+		if len(w.Written(instance)) != 1 || s.Ready() != nil {
+			t.Errorf("on record %v, ready: %v", w.Written(instance), s.Ready())
 		}
 		time.Sleep(time.Minute)
 		p.fail(&metadata.ReadError{Reason: metadata.Unreachable, Err: errors.New("away")})

@@ -72,13 +72,14 @@ func (m *machine) start() (source *imds.Source, stop func()) {
 
 func (m *machine) run(metadata imds.Metadata, node string) (source *imds.Source, stop func()) {
 	m.t.Helper()
-	source = imds.New(metadata, m.Recorder(), imds.Options{
-		Interval: 5 * time.Millisecond, Reader: m.Kube, Metrics: m.Metrics,
-		Expect: func(ctx context.Context) (string, error) {
-			if _, err := m.NodeByInstance(ctx, node); err != nil {
-				return "", err
+	source = imds.New(metadata, imds.Options{
+		Interval: 5 * time.Millisecond, Kube: m.AgentClient(), Metrics: m.Metrics,
+		Identify: func(ctx context.Context) (imds.Identity, error) {
+			n, err := m.NodeByInstance(ctx, node)
+			if err != nil {
+				return imds.Identity{}, err
 			}
-			return node, nil
+			return imds.Identity{Node: n.Name, UID: string(n.UID), InstanceID: node}, nil
 		},
 	})
 	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), m.Logger()))
@@ -101,10 +102,10 @@ func (m *machine) untilReady(s *imds.Source) {
 
 func (m *machine) set(s awsimds.Settings) { m.emu.States.IMDS.Set(m.id, s) }
 
-// untilRecorded waits until that many notices are recorded.
-func (m *machine) untilRecorded(count int) {
+// untilWritten waits until the NodeNotice has that many notices.
+func (m *machine) untilWritten(count int) {
 	m.t.Helper()
-	m.Until("notices are on record", func() bool { return len(m.Notices(m.id)) == count })
+	m.Until("notices are written", func() bool { return len(m.Written(m.id)) == count })
 }
 
 // looks waits until the metadata was read a few more times.

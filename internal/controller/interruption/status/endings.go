@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -49,16 +48,6 @@ func (u *Update) setRescheduled(o Outcome) {
 	}
 	u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
 	u.Record(v1alpha1.ReasonPostponed, text)
-}
-
-// SetUntrusted completes an Interruption without any action, because only an agent of
-// another node has reported its instance.
-func (u *Update) SetUntrusted(node *corev1.Node) {
-	u.complete()
-	u.node, u.after.Status.Phase = node, v1alpha1.PhaseIgnored
-	text := fmt.Sprintf("the agent of node %s reported instance %s, which is node %s: not acted on", u.before.Spec.NodeName, u.before.Spec.InstanceID, node.Name)
-	u.setCondition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
-	u.Record(v1alpha1.ReasonInvalid, text)
 }
 
 // endDrain removes all status of the drain: the node lives, or another drain begins.

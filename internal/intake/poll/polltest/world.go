@@ -16,8 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -42,7 +44,7 @@ type World struct {
 	mu            sync.Mutex
 	now           time.Time // zero: the real time
 	reads, writes int
-	away          bool
+	away, lax     bool
 	lines         []string
 }
 
@@ -58,7 +60,7 @@ func New(t testing.TB) *World {
 	if err := errors.Join(corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w.Kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Interruption{}).
+	w.Kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Interruption{}, &v1alpha1.NodeNotice{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				return w.call(&w.reads, func() error { return c.Get(ctx, key, o, opts...) })
@@ -89,6 +91,60 @@ func (w *World) call(count *int, do func() error) error {
 	return do()
 }
 
+// AgentClient returns a client that an admission policy limits to the NodeNotices of the nodes
+// that exist, unless Lax.
+func (w *World) AgentClient() client.Client {
+	return interceptor.NewClient(w.Kube, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			w.mu.Lock()
+			lax := w.lax
+			w.mu.Unlock()
+			if err := c.Get(ctx, client.ObjectKey{Name: o.GetName()}, &corev1.Node{}); err == nil || w.isAway() {
+				return c.Create(ctx, o, opts...)
+			}
+			w.mu.Lock()
+			w.reads--
+			w.mu.Unlock()
+			if lax {
+				return nil // as in a dry run
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Group: "lifeboat.dev", Resource: "nodenotices"}, o.GetName(),
+				errors.New("ValidatingAdmissionPolicy 'lifeboat-agent' with binding 'lifeboat-agent' denied request"))
+		},
+	})
+}
+
+// Lax puts the admission policy of the agents out of force, or in force.
+func (w *World) Lax(lax bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lax = lax
+}
+
+func (w *World) isAway() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.away
+}
+
+// NodeName is the name of the node of an instance.
+func NodeName(id string) string { return "node-" + id }
+
+// Written returns what the agent of an instance's node has written.
+func (w *World) Written(id string) []v1alpha1.MetadataNotice {
+	w.t.Helper()
+	var list v1alpha1.NodeNoticeList
+	if err := w.Kube.List(context.Background(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range list.Items {
+		if list.Items[i].Spec.InstanceID == id {
+			return list.Items[i].Spec.Notices
+		}
+	}
+	return nil
+}
+
 // Recorder returns the product's own recorder on this cluster.
 func (w *World) Recorder() *intake.Recorder {
 	return intake.NewRecorder(w.Kube, w, intake.Options{Clock: w.Clock, Metrics: w.Metrics})
@@ -112,7 +168,7 @@ func (w *World) addNode(id string, created time.Time, labels []string) {
 	w.t.Helper()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "node-" + id, UID: types.UID("uid-" + id + created.Format(time.RFC3339)),
+			Name: NodeName(id), UID: types.UID("uid-" + id + created.Format(time.RFC3339)),
 			Labels: map[string]string{}, CreationTimestamp: metav1.NewTime(created),
 		},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id},
@@ -131,7 +187,7 @@ func (w *World) addNode(id string, created time.Time, labels []string) {
 // RemoveNode deletes the node of an instance, if there is one.
 func (w *World) RemoveNode(id string) {
 	w.t.Helper()
-	if err := w.Kube.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}}); client.IgnoreNotFound(err) != nil {
+	if err := w.Kube.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: NodeName(id)}}); client.IgnoreNotFound(err) != nil {
 		w.t.Fatal(err)
 	}
 }
