@@ -1,6 +1,7 @@
 package corroborate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,15 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("nodes %s all state instance %s as their own: delete each Node that is not this instance's, "+
 		"and examine its machine, because its kubelet states a false spec.providerID", strings.Join(e.Nodes, " and "), e.InstanceID)
+}
+
+// IgnoreConflict returns nil for a *ConflictError, else err: the caller treats the instance as one
+// without a Node.
+func IgnoreConflict(err error) error {
+	if conflict := (*ConflictError)(nil); errors.As(err, &conflict) {
+		return nil
+	}
+	return err
 }
 
 // Current returns the Node of an instance, from all Nodes that state it; nil if there is none.

@@ -37,7 +37,7 @@ var filesOffPath = map[string]string{
 	"internal/controller/interruption/expectations.go":        "remembers which versions this process replaced",
 	"internal/controller/interruption/finished.go":            "after the path: forgets a finished record, and deletes it after its TTL",
 	"internal/controller/interruption/options.go":             "the interfaces and options of the controller",
-	"internal/controller/interruption/other_notices.go":       "only for several notices and planned changes",
+	"internal/controller/interruption/other_notices.go":       "only for several notices, planned changes, and nodes that are gone",
 	"internal/controller/interruption/register_related.go":    "maps changes of policies, budgets, Jobs and replacements to Interruptions",
 	"internal/controller/interruption/status/corroborated.go": "only while facts about the instance do not agree",
 	"internal/controller/interruption/status/endings.go":      "only where a drain ends other than by completion",

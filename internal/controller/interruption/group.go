@@ -3,7 +3,6 @@ package interruption
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -186,7 +185,7 @@ func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.S
 			continue
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, m.InstanceID)
-		if conflict := (*corroborate.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+		if err := corroborate.IgnoreConflict(err); err != nil {
 			return nil, err
 		}
 		if node != nil {

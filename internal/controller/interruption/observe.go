@@ -69,11 +69,6 @@ func (f *facts) begun(d policy.Decision) bool {
 	return record.Cordoned(&f.was)
 }
 
-// waitsForWindow reports whether the action does not begin yet.
-func (f *facts) waitsForWindow(d policy.Decision) bool {
-	return d.NotBefore.After(f.now) && !f.begun(d)
-}
-
 func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 	return drain.Facts{
 		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
@@ -196,10 +191,7 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 	}
 	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
-		if conflict := (*corroborate.ConflictError)(nil); errors.As(err, &conflict) {
-			return true, nil // neither is cordoned
-		}
-		return node == nil || mutate.IsMarked(node, mutate.MarkInterrupted), err
+		return node == nil || mutate.IsMarked(node, mutate.MarkInterrupted), corroborate.IgnoreConflict(err)
 	})
 }
 
@@ -212,12 +204,4 @@ func mayDrain(in *v1alpha1.Interruption) bool {
 	return d == nil || (record.Drains(d.Action) && !slices.Contains([]v1alpha1.Phase{
 		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued,
 	}, in.Status.Phase))
-}
-
-// listed returns the pods that the status lists. When the node is gone, a new node may
-// have its name: on EC2 these are DNS names, which are reused.
-func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
-	})
 }

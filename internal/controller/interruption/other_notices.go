@@ -3,6 +3,8 @@ package interruption
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -32,4 +34,12 @@ func (f *facts) awaitsNode(d policy.Decision) bool {
 	planned := d.Notice.Deadline // the decision's is hard in the last hour
 	return f.node == nil && !d.InstanceGone && !d.Withdrawn && planned != nil &&
 		planned.Type == v1alpha1.DeadlineSoft && planned.Time.After(f.now)
+}
+
+// listed returns the pods that the status lists. When the node is gone, a new node may
+// have its name: on EC2 these are DNS names, which are reused.
+func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
+	})
 }

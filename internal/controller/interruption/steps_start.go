@@ -69,6 +69,11 @@ func (p *pass) lapsed(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+// waitsForWindow reports whether the action does not begin yet.
+func (f *facts) waitsForWindow(d policy.Decision) bool {
+	return d.NotBefore.After(f.now) && !f.begun(d)
+}
+
 // awaitWindow waits for the time at which policy allows the action.
 func awaitWindow(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.isRescheduled(p.decision) {

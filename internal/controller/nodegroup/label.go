@@ -2,7 +2,6 @@ package nodegroup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +21,7 @@ func (c *Controller) label(ctx context.Context, g *v1alpha1.NodeGroup, o nodegro
 			continue
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, i.ID)
-		if conflict := (*corroborate.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+		if err := corroborate.IgnoreConflict(err); err != nil {
 			return err
 		}
 		if node == nil || node.Labels[v1alpha1.LabelNodeGroup] != "" {

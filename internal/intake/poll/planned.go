@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"time"
 
@@ -47,7 +46,7 @@ func (l *Deduper) isForgotten(ctx context.Context, record *v1alpha1.Interruption
 		return false, nil
 	}
 	node, err := l.o.Nodes.NodeByInstance(ctx, n.InstanceID)
-	if conflict := (*corroborate.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+	if err := corroborate.IgnoreConflict(err); err != nil {
 		return false, OfCluster(err)
 	}
 	if node == nil || !node.CreationTimestamp.After(l.doneAt(record, n)) {
