@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -35,6 +36,15 @@ func saysGone(n *notice.Notice) bool {
 // maxFuture is how far in the future a notice can be issued: clocks differ by seconds. A notice
 // from later would count until then.
 const maxFuture = 5 * time.Minute
+
+// issuedAt returns when a notice was issued. An agent's notice is never of the future, because the
+// clock of its node may be slow.
+func issuedAt(n *notice.Notice, now time.Time) metav1.Time {
+	if n.Source == notice.SourceIMDS && n.Time.After(now) {
+		return metav1.NewTime(now)
+	}
+	return n.Time
+}
 
 // isImplausible reports whether no source can have issued the notice at the time that it states.
 func isImplausible(n *notice.Notice, now time.Time) bool { return n.Time.After(now.Add(maxFuture)) }

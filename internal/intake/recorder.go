@@ -64,9 +64,7 @@ func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error)
 	if r.refuses(ctx, &n) {
 		return Foreign, nil
 	}
-	if n.Source == notice.SourceIMDS && n.Time.After(now) {
-		n.Time = metav1.NewTime(now) // the clock of a node may be slow
-	}
+	n.Time = issuedAt(&n, now)
 	if isImplausible(&n, now) {
 		r.explainImplausible(ctx, &n)
 		return Implausible, nil
