@@ -42,7 +42,7 @@ type machineAgent struct {
 // initAgain is the retry interval for a machine that failed to start.
 const initAgain = time.Second
 
-// bootsByAgent tells whether a machine's user data starts the agent that starts its kubelet.
+// bootsByAgent reports whether a machine's user data starts the agent that starts its kubelet.
 func bootsByAgent(in ec2.Instance) bool {
 	_, ok := machines.BootAgent(in)
 	return ok

@@ -127,7 +127,7 @@ func (g *group) poolSize() int {
 	return max(g.WarmPool.MinSize, prepared-g.Desired, 0)
 }
 
-// hasTemplate tells whether the group launches and terminates instances automatically.
+// hasTemplate reports whether the group launches and terminates instances automatically.
 func (g *group) hasTemplate() bool {
 	return g.Mixed != nil || g.Template != (ec2.TemplateRef{})
 }

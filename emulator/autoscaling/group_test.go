@@ -173,5 +173,5 @@ func TestHooksHoldInitialInstances(t *testing.T) {
 	})
 }
 
-// contains tells whether a text, or an error's, has a part.
+// contains reports whether a text, or an error's, has a part.
 func contains(text any, part string) bool { return strings.Contains(fmt.Sprint(text), part) }

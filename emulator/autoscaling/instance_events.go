@@ -130,13 +130,13 @@ func (s *State) markUnhealthy(m *member, why string) {
 	}
 }
 
-// leaving tells whether an instance in this state is being terminated or detached.
+// leaving reports whether an instance in this state is being terminated or detached.
 func leaving(st LifecycleState) bool {
 	name := strings.TrimPrefix(string(st), "Warmed:")
 	return strings.HasPrefix(name, "Terminat") || strings.HasPrefix(name, "Detach")
 }
 
-// retained tells whether an instance in this state waits for a user to terminate it.
+// retained reports whether an instance in this state waits for a user to terminate it.
 func retained(st LifecycleState) bool { return strings.HasSuffix(string(st), ":Retained") }
 
 // removeDeleted removes a deleted group, or a deleted warm pool, after its last instance is gone.

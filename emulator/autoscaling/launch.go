@@ -178,12 +178,12 @@ func (s *State) current(g *group) []ec2.TemplateRef {
 	return refs
 }
 
-// outdated tells whether a member was launched from a template that its group no longer uses.
+// outdated reports whether a member was launched from a template that its group no longer uses.
 func outdated(m Member, now []ec2.TemplateRef) bool {
 	return m.Template == (ec2.TemplateRef{}) || !slices.Contains(now, m.Template)
 }
 
-// wantsSpot tells whether a group's template requests spot instances.
+// wantsSpot reports whether a group's template requests spot instances.
 func (s *State) wantsSpot(g *group) bool {
 	if g.Mixed != nil {
 		return false

@@ -46,7 +46,7 @@ func (v snapshot) steps() []step {
 	return append(out, v.adjustPool(out)...)
 }
 
-// taken tells whether a step concerns this instance already.
+// taken reports whether a step concerns this instance already.
 func taken(steps []step, id string) bool {
 	return slices.ContainsFunc(steps, func(s step) bool { return s.id == id })
 }
@@ -61,16 +61,16 @@ func count(steps []step, transitions ...Transition) int {
 	return n
 }
 
-// serves tells whether an instance counts towards the desired capacity: in service, or entering
+// serves reports whether an instance counts towards the desired capacity: in service, or entering
 // service.
 func serves(m Member) bool {
 	return m.ReplaceCause == "" && (m.State == InService || enteringService(m.State))
 }
 
-// enteringService tells whether an instance in this state is entering service.
+// enteringService reports whether an instance in this state is entering service.
 func enteringService(st LifecycleState) bool { return strings.HasPrefix(string(st), string(Pending)) }
 
-// ready tells whether a warm instance can be used.
+// ready reports whether a warm instance can be used.
 func ready(st LifecycleState) bool {
 	return st == WarmedStopped || st == WarmedRunning || st == WarmedHibernated
 }

@@ -51,7 +51,7 @@ func (s *State) subnetsByCount(g *group, t *memberCounts, warm bool) []ec2.Subne
 	return list
 }
 
-// nextIsSpot tells whether a group buys its next instance on the spot market, by its distribution.
+// nextIsSpot reports whether a group buys its next instance on the spot market, by its distribution.
 func (t *memberCounts) nextIsSpot(g *group) bool {
 	return g.Mixed != nil && t.onDemand >= g.Mixed.Distribution.onDemand(t.total+1)
 }

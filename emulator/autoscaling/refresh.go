@@ -40,7 +40,7 @@ func (o RefreshOptions) minHealthy() int {
 	return *o.MinHealthy
 }
 
-// concerns tells whether the refresh replaces an instance.
+// concerns reports whether the refresh replaces an instance.
 func (o RefreshOptions) concerns(m Member, outdated bool) bool {
 	switch {
 	case leaving(m.State) || m.State == Standby || m.State == EnteringStandby:

@@ -81,7 +81,7 @@ func (s *State) terminate(m *member, decrement bool) Activity {
 	return *m.transition.activity
 }
 
-// canReturn tells whether an instance that scales in returns to the warm pool. It needs the lock.
+// canReturn reports whether an instance that scales in returns to the warm pool. It needs the lock.
 func (s *State) canReturn(g *group, m *member) bool {
 	if g.WarmPool == nil || !g.WarmPool.ReuseOnScaleIn || m.State != InService || m.Spot || !g.hasTemplate() {
 		return false

@@ -72,7 +72,7 @@ func (f filter) check() error {
 	return validation("Filter type %s is not correct. Allowed Filter types are: tag-key, tag-value, tag:<tagKey>", f.Name)
 }
 
-// passes tells whether one of a group's tags matches the filter.
+// passes reports whether one of a group's tags matches the filter.
 func (f filter) passes(tags map[string]string) bool {
 	for key, value := range tags {
 		compared := value

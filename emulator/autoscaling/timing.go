@@ -62,7 +62,7 @@ func (s *State) Contend(n int) {
 	s.contention = n
 }
 
-// isContended tells whether a call fails with ResourceContention.
+// isContended reports whether a call fails with ResourceContention.
 func (s *State) isContended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,7 @@ func (s LifecycleState) wait() LifecycleState     { return s + ":Wait" }
 func (s LifecycleState) proceed() LifecycleState  { return s + ":Proceed" }
 func (s LifecycleState) retained() LifecycleState { return s + ":Retained" }
 
-// warm tells whether an instance in this state belongs to the warm pool.
+// warm reports whether an instance in this state belongs to the warm pool.
 func (s LifecycleState) warm() bool { return strings.HasPrefix(string(s), "Warmed:") }
 
 // LifecycleTransition is the kind of transition that a hook applies to.

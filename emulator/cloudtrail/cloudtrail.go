@@ -99,7 +99,7 @@ func (s *State) Record(r *wire.Request, failure *wire.Error) {
 	})
 }
 
-// covered tells whether a call is recorded. Those that only read are not delivered
+// covered reports whether a call is recorded. Those that only read are not delivered
 // (EventBridge User Guide, AWS service events delivered via CloudTrail).
 func covered(r *wire.Request) bool {
 	for _, reads := range []string{"Describe", "Get", "List"} {

@@ -90,7 +90,7 @@ type Instance struct {
 	State            InstanceState
 	StateReason      StateReason
 	TransitionReason string
-	// Powered tells whether the machine has power: from running until the power off, which may be
+	// Powered reports whether the machine has power: from running until the power off, which may be
 	// later than the state change.
 	Powered bool
 	// ShutdownTime is when the operating system was asked to shut down. It is zero before that, if
@@ -118,7 +118,7 @@ type Instance struct {
 	Maintenance []Maintenance
 }
 
-// Spot tells whether this is a spot instance.
+// Spot reports whether this is a spot instance.
 func (in Instance) Spot() bool { return in.SpotRequestID != "" }
 
 // Architecture is that of the processor, X86 or ARM.

@@ -79,7 +79,7 @@ func (a *api) describeImages(_ context.Context, _ *wire.Request, in *imagesInput
 	return out, err
 }
 
-// ownedBy tells whether an image belongs to one of the owners: account ids, or aliases.
+// ownedBy reports whether an image belongs to one of the owners: account ids, or aliases.
 func ownedBy(m Image, owners []string) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o string) bool {
 		return o == m.OwnerID || strings.EqualFold(o, "amazon")

@@ -185,7 +185,7 @@ func (a *api) describeSpotPriceHistory(_ context.Context, _ *wire.Request, in *p
 // text is the price as EC2 writes it: in USD with six places.
 func (p SpotPrice) text() string { return strconv.FormatFloat(p.USD, 'f', 6, 64) }
 
-// wants tells whether a price matches the request; the emulator has only Linux, in a VPC.
+// wants reports whether a price matches the request; the emulator has only Linux, in a VPC.
 func (in *pricesInput) wants(p SpotPrice) bool {
 	linux := len(in.Products) == 0 || slices.Contains(in.Products, productDescription) || slices.Contains(in.Products, productDescription+" (Amazon VPC)")
 	return linux && (len(in.Types) == 0 || slices.Contains(in.Types, p.Type)) &&

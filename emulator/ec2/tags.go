@@ -114,7 +114,7 @@ func (s *State) tagsOn(id string) map[string]string {
 	return maps.Clone(s.tagged[id].tags)
 }
 
-// reserved tells whether only AWS itself can set a tag.
+// reserved reports whether only AWS itself can set a tag.
 func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
 
 // ownTags counts the user's tags: AWS's own do not count against maxTags.

@@ -19,7 +19,7 @@ type Delivery struct {
 	// Failure says why it failed, beginning with EventBridge's error code if it has one
 	// (NO_PERMISSIONS, NO_RESOURCE); empty: it succeeded.
 	Failure string
-	// DeadLettered tells whether the event was sent to the target's dead-letter queue.
+	// DeadLettered reports whether the event was sent to the target's dead-letter queue.
 	DeadLettered bool
 }
 

@@ -126,7 +126,7 @@ func withoutDetail(event []byte) json.RawMessage {
 	return Detail(fields)
 }
 
-// oddQuotes tells whether text starts or ends a JSON string.
+// oddQuotes reports whether text starts or ends a JSON string.
 func oddQuotes(text string) bool {
 	odd := false
 	for i := 0; i < len(text); i++ {

@@ -38,7 +38,7 @@ func resolve(t Target, k kind, instances []ec2.Instance) ([]string, error) {
 	return ids, nil
 }
 
-// means tells whether an instance belongs to a target.
+// means reports whether an instance belongs to a target.
 func (t Target) means(in ec2.Instance, k kind) bool {
 	if k.resourceType == "aws:ec2:spot-instance" && !in.Spot() {
 		return false

@@ -89,7 +89,7 @@ func (e Event) clone() Event {
 	return e
 }
 
-// over tells whether the event affects no entity any more.
+// over reports whether the event affects no entity any more.
 func (e Event) over() bool {
 	return !slices.ContainsFunc(e.Entities, func(x Entity) bool { return x.Status != Resolved })
 }

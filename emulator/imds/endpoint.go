@@ -40,7 +40,7 @@ func (e *endpoint) run(ctx context.Context) {
 	}
 }
 
-// open tells whether the listener is open now.
+// open reports whether the listener is open now.
 func (e *endpoint) open(ctx context.Context) bool {
 	if e.server != nil {
 		return true

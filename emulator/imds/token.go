@@ -58,7 +58,7 @@ func (s *State) issue(instanceID string, age time.Duration) string {
 	return text
 }
 
-// admits tells whether a request carries a valid token of the instance.
+// admits reports whether a request carries a valid token of the instance.
 func (s *State) admits(r *http.Request, instanceID string) (left time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ func wantCode(t *testing.T, code string, err error) {
 	}
 }
 
-// is tells whether an error has the type that the SDK makes of it.
+// is reports whether an error has the type that the SDK makes of it.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)

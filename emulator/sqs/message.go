@@ -121,7 +121,7 @@ func checkAttribute(name string, a MessageAttribute) error {
 	return nil
 }
 
-// validText tells whether SQS accepts the text: Unicode without most control characters.
+// validText reports whether SQS accepts the text: Unicode without most control characters.
 func validText(s string) bool {
 	if !utf8.ValidString(s) {
 		return false

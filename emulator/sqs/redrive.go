@@ -15,7 +15,7 @@ type redrivePolicy struct {
 	Max    receiveCount `json:"maxReceiveCount"`
 }
 
-// to tells whether messages go to the queue with that ARN.
+// to reports whether messages go to the queue with that ARN.
 func (p redrivePolicy) to(arn string) bool { return p.Target != "" && p.Target == arn }
 
 // receiveCount is a number that clients also write as a string.

@@ -168,7 +168,7 @@ func (in *receiveMessageInput) incoming(m Received) incoming {
 	}
 }
 
-// asksFor tells whether a requested name covers an attribute: "All", ".*",
+// asksFor reports whether a requested name covers an attribute: "All", ".*",
 // "prefix.*", or the name itself.
 func asksFor(wanted, name string) bool {
 	if start, ok := strings.CutSuffix(wanted, ".*"); ok {

@@ -103,7 +103,7 @@ func (s *State) Delete(name string) error {
 }
 
 // List returns the queue names that begin with start, sorted, after the name after; at most limit.
-// More tells whether there are others.
+// More reports whether there are others.
 func (s *State) List(start, after string, limit int) (names []string, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *State) Authorize(name, action string, caller wire.Identity) error {
 	return nil
 }
 
-// denies tells whether a queue's policy denies an action to a caller of its own
+// denies reports whether a queue's policy denies an action to a caller of its own
 // account. It needs the lock.
 func (s *State) denies(q *queue, action string, caller wire.Identity) bool {
 	return q.settings.policy.Decide(policy.Request{

@@ -68,7 +68,7 @@ func (e *Error) fault() string {
 	return "Sender"
 }
 
-// asError turns any error into an *Error; known tells whether it was one.
+// asError turns any error into an *Error; known reports whether it was one.
 func asError(err error) (e *Error, known bool) {
 	if errors.As(err, &e) {
 		return e, true

@@ -39,7 +39,7 @@ type formDecoder struct {
 	names []string // sorted
 }
 
-// has tells whether the form has name itself, or a parameter below it.
+// has reports whether the form has name itself, or a parameter below it.
 func (d *formDecoder) has(name string) bool {
 	if _, ok := d.form[name]; ok {
 		return true

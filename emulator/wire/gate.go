@@ -92,7 +92,7 @@ func (g *Gate) Slow(service, action string, delay func() time.Duration) {
 	g.delays[target{service, action}] = delay
 }
 
-// keep delays a call, and tells whether its caller still waits.
+// keep delays a call, and reports whether its caller still waits.
 func (g *Gate) keep(r *Request) bool {
 	g.mu.Lock()
 	delay := g.delays[target{r.Service, r.Action}]

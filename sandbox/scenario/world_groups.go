@@ -67,7 +67,7 @@ const (
 	EndedByLoss HookExecutionEnd = "gone"
 )
 
-// counts tells whether a script counts an execution under this name.
+// counts reports whether a script counts an execution under this name.
 func (f HookExecution) counts(what groupKind) bool {
 	switch what {
 	case hooksAnswered:
@@ -94,7 +94,7 @@ func (f HookExecution) end() string {
 	}
 }
 
-// is tells whether an instance is counted so; n is its node, or nil.
+// is reports whether an instance is counted so; n is its node, or nil.
 func (m *memberTrack) is(what groupKind, n *nodeTrack) bool {
 	registered := n != nil && n.now != "" && n.gone.IsZero()
 	early := m.warm() || m.stands(warming) && !m.returning
@@ -108,7 +108,7 @@ func (m *memberTrack) is(what groupKind, n *nodeTrack) bool {
 	}
 }
 
-// stands tells whether its lifecycle state is of a kind.
+// stands reports whether its lifecycle state is of a kind.
 func (m *memberTrack) stands(what groupKind) bool {
 	switch what {
 	case inService:
@@ -128,7 +128,7 @@ func (m *memberTrack) stands(what groupKind) bool {
 	}
 }
 
-// warm tells whether it is in the warm pool.
+// warm reports whether it is in the warm pool.
 func (m *memberTrack) warm() bool {
 	return slices.Contains([]string{"Warmed:Stopped", "Warmed:Running", "Warmed:Hibernated"}, m.state)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// test tells whether a scalar of an event satisfies an alternative. The scalar is a string,
+// test reports whether a scalar of an event satisfies an alternative. The scalar is a string,
 // json.Number, bool or nil.
 type test func(scalar any) bool
 
