@@ -55,7 +55,7 @@ func (i *bootAgents) agent(in ec2.Instance, metadata string) (process.Options, e
 	}, nil
 }
 
-// runsCommands tells flags that would run a command of a machine on this one.
+// runsCommands lists flags that would run a machine's command on this machine.
 func runsCommands(flag string) bool {
 	name, _, _ := strings.Cut(flag, "=")
 	return slices.Contains([]string{"--prepare", "--start", "--stop", "--active", "--pull", "--wipe", "--wipe-path", "--config"}, name)

@@ -239,7 +239,7 @@ func (i *bootAgents) obey(id string, it *machineAgent) {
 		case stopKubelet:
 			i.gates.Shut(id)
 		default:
-			i.s.log.Warn("machine was told what it does not know", "instance", id, "order", order)
+			i.s.log.Warn("machine was told what it does not updateState", "instance", id, "order", order)
 		}
 	}
 }

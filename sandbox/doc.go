@@ -6,6 +6,6 @@
 // A [Sandbox] lives in this process, with its programs as children that die
 // with it. [Start], [Inspect] and [Stop] keep one in the background: a supervisor
 // of its own, found again by its name. Either way everything is in one directory
-// that is gone when the sandbox is, and everything listens on loopback only, but for
+// that Down removes, and everything listens on loopback only, except
 // Karpenter's metrics and health, which it opens on all addresses.
 package sandbox

@@ -28,7 +28,7 @@ func (s *Sandbox) makeKarpenterQueue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.know(func(st *State) { st.KarpenterQueueURL = url })
+	s.updateState(func(st *State) { st.KarpenterQueueURL = url })
 	if !s.opts.KarpenterHears {
 		return nil
 	}

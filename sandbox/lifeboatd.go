@@ -78,13 +78,13 @@ func (s *Sandbox) KillLifeboat() error {
 	return nil
 }
 
-// LifeboatLog is where lifeboatd writes.
+// LifeboatLog returns the path of lifeboatd's log.
 func (s *Sandbox) LifeboatLog() string { return s.path("lifeboatd.log") }
 
 const lifeboatPart = "lifeboatd"
 
-// newLifeboat is lifeboatd as the chart's Deployment has it: with its arguments,
-// but for addresses, and its identity.
+// newLifeboat prepares lifeboatd as the chart's Deployment runs it: with its arguments, except
+// addresses, and its identity.
 func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
 	program, err := findLifeboatd(s.opts.Lifeboatd)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
 	}, nil
 }
 
-// lifeboatEnv is what lifeboatd finds in its environment.
+// lifeboatEnv is lifeboatd's environment.
 func lifeboatEnv(st State) []string {
 	return append(cloudEnv(st), "AWS_EC2_METADATA_DISABLED=true")
 }

@@ -13,51 +13,49 @@ import (
 )
 
 const (
-	// DefaultName is the sandbox that commands mean unless they name one.
+	// DefaultName is the sandbox that commands use if none is named.
 	DefaultName      = sandboxstate.DefaultName
 	defaultBootDelay = 2 * time.Second
 )
 
-// Options say what sandbox to make. The zero value makes the default one.
+// Options describe a sandbox. The zero value is the default sandbox.
 type Options struct {
-	// Name tells sandboxes apart; several live side by side. Lower-case letters,
-	// digits and -, at most 30.
+	// Name identifies the sandbox; several can run in parallel. Lower-case letters, digits and -,
+	// at most 30.
 	Name string
-	// Dir holds everything that the sandbox writes. It is made, and removed when
-	// the sandbox goes. Default: DefaultDir(Name).
+	// Dir holds all files of the sandbox. Up creates it and Down removes it. Default:
+	// DefaultDir(Name).
 	Dir string
 	// Account and Region are those of the emulated AWS.
 	Account, Region string
-	// BootDelay is the time from the launch of an instance to its Node; default 2 s.
-	// One that is real needs a moment more.
+	// BootDelay is the time from the launch of an instance to its Node; default 2 s. A real
+	// instance needs slightly longer.
 	BootDelay time.Duration
-	// RealNodes makes instances that are real: see package instances, which says what
-	// this machine must have.
+	// RealNodes makes instances real: package instances lists what this machine must have.
 	RealNodes bool
-	// Lifeboatd is the path of the program; default: beside the running one, else
-	// on $PATH.
+	// Lifeboatd is the path of the program; default: beside the running program, otherwise on
+	// $PATH.
 	Lifeboatd string
 	// LifeboatdArgs are added to its command line.
 	LifeboatdArgs []string
 	// Agents runs an agent for every node, with AgentArgs added to its command line.
 	Agents    bool
 	AgentArgs []string
-	// APIServerArgs are more flags of the API server, as --name=value.
+	// APIServerArgs are extra flags of the API server, as --name=value.
 	APIServerArgs []string
-	// Karpenter runs Karpenter, unmodified. Its EC2NodeClass and NodePool are the user's
-	// to apply; karpenter.Defaults has some.
+	// Karpenter runs unmodified Karpenter. The user applies an EC2NodeClass and a NodePool;
+	// karpenter.Defaults has examples.
 	Karpenter bool
-	// OlderKarpenter makes it an earlier minor version.
+	// OlderKarpenter selects an earlier minor version.
 	OlderKarpenter bool
-	// KarpenterQueue is the name of an interruption queue of Karpenter's own, which is
-	// made; default: none, and Karpenter hears of no interruption. KarpenterHears has
-	// EventBridge fill it, as Karpenter's own installation does; else nothing comes into
-	// it but what Lifeboat forwards.
+	// KarpenterQueue names an interruption queue for Karpenter, which Up creates; default: none,
+	// and Karpenter receives no notices. KarpenterHears lets EventBridge fill it, as Karpenter's
+	// own installation does. Otherwise only Lifeboat's forwarded messages reach it.
 	KarpenterQueue string
 	KarpenterHears bool
-	// NoLifeboat leaves lifeboatd out, until StartLifeboat.
+	// NoLifeboat does not start lifeboatd until StartLifeboat.
 	NoLifeboat bool
-	// Progress hears of every step of coming up and going down. It may be nil.
+	// Progress receives every step of Up and Down. It may be nil.
 	Progress func(Step)
 }
 
@@ -105,7 +103,7 @@ func (o Options) checkKarpenter() error {
 	return nil
 }
 
-// findLifeboatd looks where `make build` and a package would have put it.
+// findLifeboatd searches where `make build` and a package install it.
 func findLifeboatd(given string) (string, error) {
 	if given != "" {
 		return given, nil

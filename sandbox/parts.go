@@ -20,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-// The steps of Up. Each takes how to tell of details.
+// The steps of Up. Each receives a function that reports details.
 
 func (s *Sandbox) ensurePrograms(ctx context.Context, detail func(string)) error {
 	var err error
@@ -75,7 +75,7 @@ func (s *Sandbox) startControlPlane(ctx context.Context, detail func(string)) er
 		return err
 	}
 	s.cluster = cluster
-	s.know(func(st *State) { st.Kubeconfig = cluster.Kubeconfig() })
+	s.updateState(func(st *State) { st.Kubeconfig = cluster.Kubeconfig() })
 	s.partStarted(s.clusterPart(), cluster.PID())
 	detail("API server on " + cluster.URL())
 	return cluster.WaitDefaultServiceAccount(ctx, "default")
@@ -97,13 +97,13 @@ func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
 		Name: clusterName, Version: minor(s.programs.KubernetesVersion), Endpoint: s.cluster.URL(),
 		CA: s.RESTConfig().CAData, ServiceCIDR: controlplane.ServiceCIDR,
 	})
-	s.know(func(st *State) { st.AWSEndpoint = c.endpoint() })
+	s.updateState(func(st *State) { st.AWSEndpoint = c.endpoint() })
 	s.partStarted(Part{Name: "AWS emulator", Address: c.endpoint(), Log: s.path("sandbox.log")}, os.Getpid())
 	detail(c.endpoint())
 	return nil
 }
 
-// minor is a version as EKS writes it: 1.36 for v1.36.3.
+// minor formats a version as EKS does: 1.36 for v1.36.3.
 func minor(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -137,8 +137,8 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 	return nil
 }
 
-// machineCloud is where the machines stand: those whose user data starts the agent
-// at boot have an init, which real ones bring along themselves.
+// machineCloud is the cloud that the operator sees. Simulated machines whose user data starts the
+// agent get an init process; real ones have their own.
 func (s *Sandbox) machineCloud() machines.Cloud {
 	if s.opts.RealNodes {
 		return s.EC2()
@@ -148,7 +148,7 @@ func (s *Sandbox) machineCloud() machines.Cloud {
 	return s.bootAgents.gates
 }
 
-// hardware is what instances are made of.
+// hardware selects simulated or real instances.
 func (s *Sandbox) hardware(ctx context.Context, client kubernetes.Interface) (machines.Hardware, error) {
 	if s.opts.RealNodes {
 		fleet, err := s.newFleet()
@@ -158,10 +158,10 @@ func (s *Sandbox) hardware(ctx context.Context, client kubernetes.Interface) (ma
 	return machines.NewSimulated(client), s.startKwok(ctx)
 }
 
-// partStarted notes that a part was started, perhaps again.
+// partStarted records that a part was started or restarted.
 func (s *Sandbox) partStarted(part Part, pid int) {
 	part.PID = pid
-	s.know(func(st *State) {
+	s.updateState(func(st *State) {
 		st.SetPart(part)
 		if err := st.Write(); err != nil {
 			s.log.Warn("state file not written", "err", err)
@@ -175,7 +175,7 @@ func (s *Sandbox) wire(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	s.know(func(st *State) { st.QueueURL, st.DeadLetterURL = applied.QueueURL, applied.DeadLetterURL })
+	s.updateState(func(st *State) { st.QueueURL, st.DeadLetterURL = applied.QueueURL, applied.DeadLetterURL })
 	var rules []string
 	for _, r := range w.Rules {
 		rules = append(rules, strings.TrimPrefix(r.Name, "lifeboat-"+clusterName+"-"))
@@ -190,10 +190,10 @@ func (s *Sandbox) WiringClients() awssetup.Clients {
 	return awssetup.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)}
 }
 
-// StopAPIServer stops the control plane, as an outage would: at once.
+// StopAPIServer kills the control plane, as in an outage.
 func (s *Sandbox) StopAPIServer() { s.cluster.Kill9() }
 
-// StartAPIServer starts the control plane again, with its data, on its port.
+// StartAPIServer starts the control plane again with its data and its port.
 func (s *Sandbox) StartAPIServer(ctx context.Context) error {
 	if err := s.cluster.Restart(ctx); err != nil {
 		return err
@@ -202,18 +202,17 @@ func (s *Sandbox) StartAPIServer(ctx context.Context) error {
 	if s.kwok == nil {
 		return nil
 	}
-	// What kwok did at the moment of the outage may be lost to it. It starts again.
+	// kwok may have missed changes during the outage, so it restarts.
 	return s.kwok.kill()
 }
 
-// StopAWS makes the AWS emulator unreachable, as an outage would; in it, time goes
-// on.
+// StopAWS makes the AWS emulator unreachable, as in an outage. Its own time continues.
 func (s *Sandbox) StopAWS() { s.cloud.gate.shut(true) }
 
 // StartAWS makes it reachable again.
 func (s *Sandbox) StartAWS() { s.cloud.gate.shut(false) }
 
-// background is a function that runs until it is stopped.
+// background is a function that runs until stop.
 type background struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -230,14 +229,14 @@ func inBackground(run func(context.Context) error) *background {
 	return b
 }
 
-// stop ends it and returns what it returned.
+// stop ends the function and returns its error.
 func (b *background) stop() error {
 	b.cancel()
 	<-b.done
 	return b.err
 }
 
-// waitFor asks until ok says yes, every 50 ms, or ctx ends.
+// waitFor calls ok every 50 ms until it returns true, or ctx ends.
 func waitFor(ctx context.Context, what string, ok func(context.Context) (bool, error)) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

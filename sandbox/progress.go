@@ -10,21 +10,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
-// Step is one line of progress. A step is told when it begins, perhaps with
-// details while it goes on, and when it is done.
+// Step is one line of progress. It is reported when it starts, perhaps with details while it runs,
+// and when it is done.
 type Step struct {
-	// Name says what it is, such as "control plane".
+	// Name is the name of the step, such as "control plane".
 	Name string `json:"name"`
-	// Detail is how far it has come, and in the end what came of it.
+	// Detail is the progress of the step, and its result at the end.
 	Detail string `json:"detail,omitempty"`
-	// Done says that it has ended, after Took.
+	// Done reports that the step has ended, after Took.
 	Done bool          `json:"done,omitempty"`
 	Took time.Duration `json:"took,omitempty"`
 }
 
-// RenderStep writes steps to a stream: a line for each that is done, and of the
-// one under way a moving line on a terminal, elsewhere a plain one now and then.
-// Call finish at the end.
+// RenderStep writes steps to a stream: one line for each finished step. The current step is a
+// moving line on a terminal, and otherwise a plain line from time to time. Call finish at the end.
 func RenderStep(s terminal.Stream) (render func(Step), finish func()) {
 	var mu sync.Mutex
 	var moving *terminal.Progress // nil between two steps, so that others can write
@@ -56,7 +55,7 @@ func RenderStep(s terminal.Stream) (render func(Step), finish func()) {
 	return render, finish
 }
 
-// run does one step and tells of it.
+// run runs one step and reports it.
 func (o Options) run(name string, f func(detail func(string)) error) error {
 	began := time.Now()
 	var mu sync.Mutex
@@ -77,7 +76,7 @@ func (o Options) run(name string, f func(detail func(string)) error) error {
 	return nil
 }
 
-// lineWriter hands over what is written line by line.
+// lineWriter splits its input into lines.
 type lineWriter struct {
 	line func(string)
 	rest []byte

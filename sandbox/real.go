@@ -14,11 +14,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// realNodeGrace is nodeGrace where kubelets share the processors with all they run.
+// realNodeGrace is nodeGrace for real kubelets, which share the processors with everything they
+// run.
 const realNodeGrace = 20 * time.Second
 
-// cgroupName tells this sandbox's cgroups from those of any other, also of one of
-// the same name elsewhere.
+// cgroupName distinguishes this sandbox's cgroups from those of any other, also from one with the
+// same name in another directory.
 func cgroupName(o Options) string {
 	sum := sha256.Sum256([]byte(o.Dir))
 	return "lifeboat-" + o.Name + "-" + hex.EncodeToString(sum[:4])
@@ -38,8 +39,8 @@ func (s *Sandbox) newFleet() (*instances.Fleet, error) {
 	})
 }
 
-// realLifeboatd is where lifeboatd truly is, since the directories of an instance
-// are mounts; or nowhere, if the user has their own.
+// realLifeboatd returns the path of lifeboatd without symbolic links, because an instance mounts
+// its directory; empty if there is no lifeboatd.
 func (s *Sandbox) realLifeboatd() (string, error) {
 	path, err := findLifeboatd(s.opts.Lifeboatd)
 	switch {
@@ -54,8 +55,8 @@ func (s *Sandbox) realLifeboatd() (string, error) {
 	return filepath.Abs(path)
 }
 
-// SharedDir is a directory of this machine that real instances see, at
-// instances.SharedDir, and that outlives them. Without real ones there is none.
+// SharedDir is a directory of this machine that real instances mount at instances.SharedDir. It
+// survives them. Simulated instances have none.
 func (s *Sandbox) SharedDir() string {
 	if s.fleet == nil {
 		return ""
@@ -63,7 +64,7 @@ func (s *Sandbox) SharedDir() string {
 	return s.fleet.SharedDir()
 }
 
-// stopInstances cuts the power of all, and lets go of their network.
+// stopInstances cuts the power of all instances and removes their network.
 func (s *Sandbox) stopInstances(ctx context.Context) error {
 	if s.fleet == nil {
 		return nil
@@ -71,8 +72,8 @@ func (s *Sandbox) stopInstances(ctx context.Context) error {
 	return s.fleet.Close(ctx)
 }
 
-// realAgent is how the agent of a real instance runs: on it, where it finds the
-// instance's metadata at the usual address.
+// realAgent configures the agent of a real instance: it runs there and finds the instance's
+// metadata at the usual address.
 func (a *agents) realAgent(instance, kubeconfig string, o process.Options) (process.Options, error) {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
@@ -95,8 +96,7 @@ func (a *agents) realAgent(instance, kubeconfig string, o process.Options) (proc
 	return a.s.fleet.Inside(instance, o), nil
 }
 
-// sweepInstances removes what real instances of a sandbox that was killed have
-// left.
+// sweepInstances removes what the real instances of a killed sandbox left.
 func sweepInstances(ctx context.Context, o Options) error {
 	return instances.Sweep(ctx, cgroupName(o))
 }

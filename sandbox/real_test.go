@@ -32,7 +32,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-// needRealNodes ends the test where instances cannot be real.
+// needRealNodes skips or fails the test if instances cannot be real.
 func needRealNodes(t *testing.T) {
 	t.Helper()
 	if err := instances.Missing(); err != nil {
@@ -40,7 +40,7 @@ func needRealNodes(t *testing.T) {
 	}
 }
 
-// realWorld is a sandbox with instances that are real, in this process.
+// realWorld is a sandbox in this process with real instances.
 type realWorld struct {
 	*sandbox.Sandbox
 	t      *testing.T
@@ -73,7 +73,7 @@ func upReal(t *testing.T, name string) realWorld {
 	return realWorld{Sandbox: s, t: t, client: client}
 }
 
-// buildLifeboatd builds the program, for agents.
+// buildLifeboatd builds the program for agents.
 func buildLifeboatd(t *testing.T) string {
 	t.Helper()
 	path, err := program.Lifeboatd(t.Context(), t.TempDir())
@@ -83,7 +83,7 @@ func buildLifeboatd(t *testing.T) string {
 	return path
 }
 
-// launch launches an instance by the EC2 API, and waits until its node is Ready.
+// launch launches an instance through the EC2 API and waits until its node is Ready.
 func (r realWorld) launch(tags map[string]string) ec2.Instance {
 	r.t.Helper()
 	begun := time.Now()
@@ -118,7 +118,7 @@ func (r realWorld) node(in ec2.Instance) *corev1.Node {
 	return n
 }
 
-// processes are those of an instance: what is in its cgroup.
+// processes returns the processes in an instance's cgroup.
 func (r realWorld) processes(in ec2.Instance) string {
 	r.t.Helper()
 	found, err := filepath.Glob("/sys/fs/cgroup/*/lifeboat-*/" + in.ID + "-*/cgroup.procs")
@@ -159,7 +159,7 @@ func TestRealInstanceLifecycle(t *testing.T) {
 	}
 }
 
-// runPod runs a pod on an instance that is tainted, and asks for its log.
+// runPod runs a pod on the tainted instance and reads its log.
 func (r realWorld) runPod(in ec2.Instance) {
 	r.t.Helper()
 	pods := r.client.CoreV1().Pods("default")
@@ -185,8 +185,8 @@ func (r realWorld) runPod(in ec2.Instance) {
 	})
 }
 
-// agentReads checks that an agent on the node reads the instance's own metadata,
-// also when it was started again.
+// agentReads checks that an agent on the node reads the instance's own metadata, also after a
+// restart.
 func (r realWorld) agentReads(in ec2.Instance) {
 	r.t.Helper()
 	for range 2 {
@@ -201,7 +201,7 @@ func (r realWorld) agentReads(in ec2.Instance) {
 	}
 	for _, other := range r.EC2().Instances() {
 		if other.ID != in.ID && r.AWS().States.IMDS.Reads(other.ID) > 0 {
-			r.t.Error("an instance that was to have no agent has one")
+			r.t.Error("an instance with TagNoAgent has an agent")
 		}
 	}
 }
@@ -218,7 +218,7 @@ func (r realWorld) reboot(in ec2.Instance) {
 	})
 }
 
-// reclaim takes a spot instance away, and checks in which order it goes.
+// reclaim interrupts a spot instance and checks the order of the steps.
 func (r realWorld) reclaim(in ec2.Instance) {
 	r.t.Helper()
 	off := make(chan time.Time, 1)
@@ -243,8 +243,8 @@ func (r realWorld) reclaim(in ec2.Instance) {
 	}
 }
 
-// machineState is what a sandbox must leave alone: devices and mounts, and named
-// network namespaces.
+// machineState returns what a sandbox must not change: devices, mounts and named network
+// namespaces.
 func machineState(t *testing.T) map[string][]string {
 	t.Helper()
 	state := map[string][]string{}
@@ -267,20 +267,19 @@ func machineState(t *testing.T) map[string][]string {
 	return state
 }
 
-// TestRealInstancesInParallel has two sandboxes with the same addresses, ports and
-// names within.
+// TestRealInstancesInParallel runs two sandboxes with the same addresses, ports and names inside.
 func TestRealInstancesInParallel(t *testing.T) {
 	needRealNodes(t)
 	a, b := upReal(t, "side-a"), upReal(t, "side-b")
 	first, second := a.launch(nil), b.launch(nil)
 	if first.PrivateIP != second.PrivateIP {
-		t.Errorf("addresses %s and %s: they cannot get into each other's way", first.PrivateIP, second.PrivateIP)
+		t.Errorf("addresses %s and %s: the test needs equal ones", first.PrivateIP, second.PrivateIP)
 	}
 	if err := a.Down(); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := filepath.Glob("/sys/fs/cgroup/*/lifeboat-side-a-*"); err != nil || len(left) > 0 {
-		t.Errorf("the one that went has left %v (%v)", left, err)
+		t.Errorf("the stopped sandbox left %v (%v)", left, err)
 	}
 	if b.processes(second) == "" {
 		t.Fatal("the other's instance went with the first")
@@ -293,7 +292,7 @@ func (r realWorld) lease(in ec2.Instance) time.Time {
 	r.t.Helper()
 	l, err := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(r.t.Context(), in.PrivateDNSName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return time.Time{} // the kubelet makes it a little after the Node
+		return time.Time{} // the kubelet creates it shortly after the Node
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -301,8 +300,8 @@ func (r realWorld) lease(in ec2.Instance) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// TestKilledSupervisorEndsInstances kills the supervisor as a crash would, with an
-// instance in the middle of its life, and starts the same sandbox again.
+// TestKilledSupervisorEndsInstances kills the supervisor as a crash would, with a running instance,
+// and starts the same sandbox again.
 func TestKilledSupervisorEndsInstances(t *testing.T) {
 	needRealNodes(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -325,7 +324,7 @@ func TestKilledSupervisorEndsInstances(t *testing.T) {
 		for _, dir := range left() {
 			err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, _ error) error {
 				if filepath.Base(path) == "cgroup.procs" {
-					text, _ := os.ReadFile(path) // it may go while it is looked at
+					text, _ := os.ReadFile(path) // it may be deleted at the same time
 					all += string(text)
 				}
 				return nil

@@ -27,13 +27,13 @@ const (
 	secretAccessKey = "sandbox"
 	clusterName     = "sandbox"
 
-	// nodeGrace is how long a silent node counts as Ready. Ten times what its
-	// lease lasts would be Kubernetes' own proportion; a story cannot wait that long.
+	// nodeGrace is the time for which a silent node counts as Ready. Kubernetes' own ratio would be
+	// ten times the lease duration, which is too long for a scenario.
 	nodeGrace = 12 * time.Second
 )
 
-// Sandbox is a sandbox in this process. Its methods may be called from several
-// goroutines once Up has returned.
+// Sandbox is a sandbox in this process. After Up has returned, its methods are safe for concurrent
+// use.
 type Sandbox struct {
 	opts Options
 
@@ -53,7 +53,7 @@ type Sandbox struct {
 	karpenter     *supervisor // likewise
 	karpenterAddr string
 
-	controllerArgs []string // as the chart has them
+	controllerArgs []string // as in the chart
 
 	mu    sync.Mutex // guards state
 	state State
@@ -62,7 +62,7 @@ type Sandbox struct {
 	logFile *os.File
 }
 
-// New checks the options; Up makes the sandbox.
+// New validates the options; Up starts the sandbox.
 func New(o Options) (*Sandbox, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -71,16 +71,15 @@ func New(o Options) (*Sandbox, error) {
 	return &Sandbox{opts: o, log: slog.New(slog.DiscardHandler)}, nil
 }
 
-// Up brings everything up and returns when it is ready. If it cannot, or ctx
-// ends, everything is taken down again before it returns. The error wraps
-// ErrRunning if a sandbox of that name runs.
+// Up starts everything and returns when it is ready. If it fails, or ctx ends, it stops everything
+// before it returns. The error wraps ErrRunning if a sandbox of that name runs.
 func (s *Sandbox) Up(ctx context.Context) error {
 	err := s.up(ctx)
 	if err == nil {
 		return nil
 	}
 	if ctx.Err() != nil {
-		err = context.Cause(ctx) // what it broke on the way says nothing
+		err = context.Cause(ctx) // the interrupted step's own error is not the cause
 	}
 	return errors.Join(fmt.Errorf("bringing the sandbox %s up: %w", s.opts.Name, err), s.Down())
 }
@@ -116,7 +115,7 @@ func (s *Sandbox) up(ctx context.Context) error {
 	return s.saveState(true)
 }
 
-// begin takes the directory into possession.
+// begin creates and locks the directory.
 func (s *Sandbox) begin(ctx context.Context) error {
 	l, err := sandboxstate.TakeLock(ctx, s.opts.Dir)
 	if err != nil {
@@ -142,8 +141,8 @@ func (s *Sandbox) begin(ctx context.Context) error {
 	return s.saveState(false)
 }
 
-// Down takes everything down, in order, and removes the directory. It may be
-// called at any time and again.
+// Down stops everything in order and removes the directory. It may be called at any time, and
+// repeatedly.
 func (s *Sandbox) Down() error {
 	if s.lock == nil {
 		return nil
@@ -188,33 +187,33 @@ func (s *Sandbox) Down() error {
 	return err
 }
 
-// State says what one has to know to use the sandbox.
+// State returns what a user needs to use the sandbox.
 func (s *Sandbox) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// EC2 is the emulated EC2 itself.
+// EC2 is the emulated EC2.
 func (s *Sandbox) EC2() *ec2.State { return s.cloud.server.States.EC2 }
 
 // AWS is the emulator with all its services.
 func (s *Sandbox) AWS() *emulator.Server { return s.cloud.server }
 
-// RESTConfig is the administrator's way to the API server.
+// RESTConfig is the administrator's client configuration.
 func (s *Sandbox) RESTConfig() *rest.Config { return s.cluster.RESTConfig() }
 
 // AWSConfig is for clients of the emulated AWS.
 func (s *Sandbox) AWSConfig() aws.Config { return s.cloud.config() }
 
-// Wiring is what the sandbox is wired with at first.
+// Wiring is the initial AWS setup of the sandbox.
 func (s *Sandbox) Wiring() awssetup.Wiring {
 	return awssetup.Desired(clusterName, s.opts.Account, s.opts.Region)
 }
 
 func (s *Sandbox) path(name string) string { return filepath.Join(s.opts.Dir, name) }
 
-// saveState writes the state file. Up alone calls it.
+// saveState writes the state file. Only Up calls it.
 func (s *Sandbox) saveState(ready bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +221,8 @@ func (s *Sandbox) saveState(ready bool) error {
 	return s.state.Write()
 }
 
-// know changes the state under the lock.
-func (s *Sandbox) know(f func(*State)) {
+// updateState changes the state under the lock.
+func (s *Sandbox) updateState(f func(*State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.state)

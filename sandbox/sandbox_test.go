@@ -28,8 +28,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// superviseName makes the test program play `lifeboat sandbox supervise`, and
-// superviseReal has it make instances that are real.
+// superviseName makes the test program run as `lifeboat sandbox supervise`; superviseReal makes its
+// instances real.
 const (
 	superviseName = "LIFEBOAT_TEST_SUPERVISE"
 	superviseReal = "LIFEBOAT_TEST_SUPERVISE_REAL"
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start starts a sandbox in the background, in a place of the test's own.
+// start starts a sandbox in the background, in the test's own directory.
 func start(t *testing.T, name string) (sandbox.State, error) {
 	t.Helper()
 	t.Setenv(superviseName, name)
@@ -70,7 +70,7 @@ func start(t *testing.T, name string) (sandbox.State, error) {
 	return st, err
 }
 
-// until waits for a condition, for a minute.
+// until waits up to a minute for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
@@ -119,11 +119,11 @@ func listening(address string) bool {
 	return true
 }
 
-// checkGone checks that nothing is left of a sandbox: processes, ports, files.
+// checkGone checks that the sandbox left no processes, ports or files.
 func checkGone(t *testing.T, st sandbox.State, home string) {
 	t.Helper()
 	until(t, "its processes to end", func() bool { return ended(st) })
-	for _, p := range st.Parts { // a killed process is dead a little before its sockets are closed
+	for _, p := range st.Parts { // a killed process ends shortly before its sockets close
 		until(t, p.Name+" to stop listening on "+p.Address, func() bool { return !listening(p.Address) })
 	}
 	entries, err := os.ReadDir(home)
@@ -174,7 +174,7 @@ func TestUpInBackgroundAndDown(t *testing.T) {
 	}
 }
 
-// checkUsable checks that what a sandbox tells about itself is enough to use it.
+// checkUsable checks that a sandbox's state is enough to use it.
 func checkUsable(t *testing.T, st sandbox.State) {
 	t.Helper()
 	env := map[string]string{}
@@ -208,7 +208,7 @@ func TestKilledSupervisorLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "its children to die with it", func() bool { return ended(st) })
-	// Its lock goes with the last of its threads, which may be a moment after the first.
+	// Its lock is released with its last thread, which may end slightly after the first.
 	until(t, "the killed one to count as one that does not run", func() bool {
 		status, err := sandbox.Inspect("killed")
 		return err == nil && !status.Running
@@ -241,9 +241,9 @@ func TestCancelledUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKubernetesDetectsPoweredOffMachine checks what the scenarios are
-// built on: a node that goes dark is marked NotReady by the real controller, its
-// pods come to no end, and its Node is deleted only then.
+// TestKubernetesDetectsPoweredOffMachine checks an assumption of the scenarios. The real controller
+// marks a node without power NotReady. Its pods do not end, and its Node is deleted only after
+// that.
 func TestKubernetesDetectsPoweredOffMachine(t *testing.T) {
 	sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(t.TempDir(), "sb"), NoLifeboat: true, BootDelay: time.Second})
 	if err != nil {
@@ -287,14 +287,14 @@ func TestKubernetesDetectsPoweredOffMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "Kubernetes to count the node as NotReady, or its Node to go", func() bool { return ready(t, client, node) != corev1.ConditionTrue })
-	// By now its stop would have been over for long.
+	// Without the power loss, its stop would have completed long ago.
 	if got := phase(t, client); got != corev1.PodRunning {
 		t.Errorf("the pod on the dark machine is %s, want it as it was", got)
 	}
 	until(t, "the Node to be deleted", func() bool { return ready(t, client, node) == "" })
 }
 
-// ready is the node's condition, "" where there is no such node.
+// ready returns the node's Ready status, "" without a node.
 func ready(t *testing.T, client kubernetes.Interface, name string) corev1.ConditionStatus {
 	t.Helper()
 	list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})

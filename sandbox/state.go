@@ -2,31 +2,32 @@ package sandbox
 
 import "github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 
-// What one has to know to use a sandbox. Package sandboxstate keeps it, so that programs
-// that only use a sandbox need not be linked with all that runs one.
+// The state that a user of a sandbox needs. Package sandboxstate keeps it, so that programs that
+// only use a sandbox do not link what runs one.
 type (
-	// State is what the state file holds.
+	// State is the content of the state file.
 	State = sandboxstate.State
-	// Part is one of the things a sandbox consists of.
+	// Part is one component of a sandbox.
 	Part = sandboxstate.Part
-	// PartStatus says how a part is.
+	// PartStatus is the status of a part.
 	PartStatus = sandboxstate.PartStatus
-	// Status says how a sandbox is.
+	// Status is the status of a sandbox.
 	Status = sandboxstate.Status
 )
 
 var (
-	// ErrRunning says that a sandbox of that name runs already.
+	// ErrRunning reports that a sandbox of that name runs already.
 	ErrRunning = sandboxstate.ErrRunning
-	// ErrNotRunning says that there is no sandbox of that name.
+	// ErrNotRunning reports that no sandbox of that name runs.
 	ErrNotRunning = sandboxstate.ErrNotRunning
 )
 
-// DefaultDir is where a sandbox of this name is kept.
+// DefaultDir returns the directory of a sandbox by its name.
 func DefaultDir(name string) (string, error) { return sandboxstate.DefaultDir(name) }
 
-// Inspect looks at the sandbox of a name. The error wraps ErrNotRunning if there is none.
+// Inspect returns the status of a sandbox by its name. The error wraps ErrNotRunning if it does not
+// run.
 func Inspect(name string) (Status, error) { return sandboxstate.Inspect(name) }
 
-// List looks at every sandbox in the default place, by name.
+// List returns every sandbox in the default directory, sorted by name.
 func List() ([]Status, error) { return sandboxstate.List() }

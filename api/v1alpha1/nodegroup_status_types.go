@@ -114,7 +114,7 @@ type InstanceCounts struct {
 	// +optional
 	Leaving int32 `json:"leaving"`
 	// Retained counts instances whose terminate hook was abandoned. They run
-	// until somebody terminates them.
+	// until a user terminates them.
 	// +optional
 	Retained int32 `json:"retained,omitempty"`
 	// Other counts instances in standby, being detached, or in an unknown

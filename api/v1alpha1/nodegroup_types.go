@@ -124,7 +124,7 @@ type NodeGroupSpec struct {
 	// +optional
 	Hooks LifecycleHooks `json:"hooks,omitempty"`
 	// RetainUndrained keeps an instance whose terminate hook was abandoned, in
-	// the state Terminating:Retained, until somebody terminates it (EC2 Auto
+	// the state Terminating:Retained, until a user terminates it (EC2 Auto
 	// Scaling API Reference, InstanceLifecyclePolicy).
 	// +optional
 	RetainUndrained *bool `json:"retainUndrained,omitempty"`

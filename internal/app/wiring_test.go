@@ -56,13 +56,13 @@ func TestQueueTagNamesCluster(t *testing.T) {
 		guessed bool
 		asked   int
 	}{
-		"a plain name":         {cluster: "prod", want: "prod"},
-		"dots":                 {"prod.example.com", tags{of: map[string]string{awssetup.TagCluster: "prod.example.com"}}, "prod.example.com", false, 1},
-		"no such right":        {"prod.example.com", tags{err: errors.New("AccessDenied")}, "prod-example-com-7405b025", true, 1},
-		"no such tag":          {"prod.example.com", tags{}, "prod-example-com-7405b025", true, 1},
-		"a tag of another":     {"prod.example.com", tags{of: map[string]string{awssetup.TagCluster: "prod.example.org"}}, "prod-example-com-7405b025", true, 1},
-		"it was called so":     {"my-eks-1a2b3c4d", tags{of: map[string]string{awssetup.TagCluster: "my-eks-1a2b3c4d"}}, "my-eks-1a2b3c4d", false, 1},
-		"somebody else's tags": {"prod", tags{of: map[string]string{awssetup.TagCluster: "staging"}}, "prod", false, 0},
+		"a plain name":           {cluster: "prod", want: "prod"},
+		"dots":                   {"prod.example.com", tags{of: map[string]string{awssetup.TagCluster: "prod.example.com"}}, "prod.example.com", false, 1},
+		"no such right":          {"prod.example.com", tags{err: errors.New("AccessDenied")}, "prod-example-com-7405b025", true, 1},
+		"no such tag":            {"prod.example.com", tags{}, "prod-example-com-7405b025", true, 1},
+		"a tag of another":       {"prod.example.com", tags{of: map[string]string{awssetup.TagCluster: "prod.example.org"}}, "prod-example-com-7405b025", true, 1},
+		"it was called so":       {"my-eks-1a2b3c4d", tags{of: map[string]string{awssetup.TagCluster: "my-eks-1a2b3c4d"}}, "my-eks-1a2b3c4d", false, 1},
+		"another cluster's tags": {"prod", tags{of: map[string]string{awssetup.TagCluster: "staging"}}, "prod", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := ofCluster(t, tc.cluster).resolveClusterName(t.Context(), &tc.queue)

@@ -90,7 +90,7 @@ func (a *account) checkDelivery(t *testing.T, url string) {
 	must(a.queues.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: got.Messages[0].ReceiptHandle}))(t)
 }
 
-func TestApplyCreatesTheWiringAndASecondPlanIsEmpty(t *testing.T) {
+func TestApplyIsIdempotent(t *testing.T) {
 	a := newAccount(t)
 	first := a.plan(t, awssetup.Options{})
 	applied, done := a.apply(t, first)

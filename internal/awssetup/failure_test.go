@@ -31,7 +31,7 @@ func (failingEntries) RemoveTargets(context.Context, *eventbridge.RemoveTargetsI
 	}}}, nil
 }
 
-func TestFailedEntriesAreErrorsAndTheNextPlanContinues(t *testing.T) {
+func TestFailedEntriesAreRetriedByNextPlan(t *testing.T) {
 	a := newAccount(t)
 	_, err := awssetup.Apply(t.Context(), awssetup.Clients{SQS: a.queues, Events: failingEntries{a.rules}}, a.w)
 	var call *awssetup.CallError

@@ -160,7 +160,7 @@ func resultRole() role {
 func failureRole() role {
 	return role{
 		Rule: Rule{
-			Role: RoleLifecycleFailure, Description: "Somebody tried to complete a lifecycle action and was refused",
+			Role: RoleLifecycleFailure, Description: "A caller tried to complete a lifecycle action and was denied",
 			Pattern: `{"source":["aws.autoscaling","lifeboat.dev"],"detail-type":["AWS API Call via CloudTrail"],` +
 				`"detail":{"eventSource":["autoscaling.amazonaws.com"],"eventName":["CompleteLifecycleAction"],"errorCode":[{"exists":true}]}}`,
 			Kinds: []string{notice.KindLifecycleActionFailure},

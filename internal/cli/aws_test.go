@@ -140,7 +140,7 @@ func TestAWSPlanShowsDriftAndConflicts(t *testing.T) {
 	refused := e.aws("setup", "--yes")
 	e.want(refused, ExitFailed)
 	if strings.Contains(refused.out, "changed") {
-		t.Errorf("something was changed all the same:\n%s", refused.out)
+		t.Errorf("something was changed:\n%s", refused.out)
 	}
 
 	adopted := e.aws("setup", "--adopt", "--yes", "-o", "json")

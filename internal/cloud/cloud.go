@@ -39,7 +39,7 @@ var ErrBusy = errors.New("the cloud is busy")
 // IsBusy reports whether to retry later.
 func IsBusy(err error) bool { return errors.Is(err, ErrBusy) }
 
-// DeniedError means that the cloud denies the call until somebody does what
+// DeniedError means that the cloud denies the call until a user does what
 // Fix says.
 type DeniedError struct {
 	// Fix is what to do, as the end of a sentence: "allow ec2:…".
@@ -54,7 +54,7 @@ func (e *DeniedError) Error() string { return e.Err.Error() + "; " + e.Fix }
 // Unwrap returns the cloud's error.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// IsDenied reports whether a retry is useless until somebody changes something.
+// IsDenied reports whether a retry is useless until a user changes something.
 func IsDenied(err error) bool {
 	var denied *DeniedError
 	return errors.As(err, &denied)

@@ -102,7 +102,7 @@ func brief(all []finding.Finding) []string {
 	return out
 }
 
-func TestLifeboatsOwnWiringHasNoFindings(t *testing.T) {
+func TestLifeboatWiringHasNoFindings(t *testing.T) {
 	a := newAccount(t)
 	if all := a.diagnose(doctor.Cluster{}); len(all) > 0 {
 		t.Errorf("findings:\n%s", text(all))

@@ -197,7 +197,7 @@ func TestRun(t *testing.T) {
 }
 
 // A queue with another name can belong to another tool.
-func TestAQueueOfAnotherTool(t *testing.T) {
+func TestQueueOfOtherTool(t *testing.T) {
 	for name, tool := range map[string]string{
 		"Karpenter-prod": "Karpenter", "k8s-example-com-nth": "AWS Node Termination Handler", "lifeboat-karpenter": "", "notices": "",
 	} {

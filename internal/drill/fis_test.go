@@ -116,7 +116,7 @@ func TestRun(t *testing.T) {
 		{name: "more than one template holds", fake: &fakeFIS{states: []types.ExperimentState{completed}}, targets: 101, wantIDs: []string{"EXP1", "EXP2"}},
 		{name: "FIS fails", fake: &fakeFIS{states: []types.ExperimentState{running, state("failed", "Target i-0 is not a spot instance.")}}, targets: 1,
 			wantIDs: []string{"EXP1"}, wantErr: "FIS experiment EXP1 failed: Target i-0 is not a spot instance."},
-		{name: "somebody stops it", fake: &fakeFIS{states: []types.ExperimentState{state("stopped", "")}}, targets: 1,
+		{name: "a user stops it", fake: &fakeFIS{states: []types.ExperimentState{state("stopped", "")}}, targets: 1,
 			wantIDs: []string{"EXP1"}, wantErr: "FIS experiment EXP1 stopped: FIS gave no reason"},
 		{name: "it does not start", fake: &fakeFIS{startErr: errors.New("the role cannot be assumed")}, targets: 1,
 			wantErr: "starting the FIS experiment: the role cannot be assumed"},

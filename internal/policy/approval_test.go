@@ -61,11 +61,11 @@ func TestApproval(t *testing.T) {
 			message: "Drain: policy db, rule 1, is for RebalanceRecommendation; it waits for approval (`lifeboat approve ip-10-0-0-1`) until 2026-03-02 13:00 UTC, and then goes ahead without",
 		},
 		{
-			name: "somebody has approved it", notice: stop, say: say("ScheduledChange instance-event-1", noon),
+			name: "a user has approved it", notice: stop, say: say("ScheduledChange instance-event-1", noon),
 			message: "Drain: policy db, rule 1, is for ScheduledChange; ann@example.com has approved it; it begins at 2026-03-14 11:00 UTC, an hour before the deadline",
 		},
 		{
-			name: "somebody has approved another change", notice: stop, say: say("ScheduledChange instance-event-2", noon), awaits: true,
+			name: "a user has approved another change", notice: stop, say: say("ScheduledChange instance-event-2", noon), awaits: true,
 			message: asks + ", without which nothing is done; once approved it begins at 2026-03-14 11:00 UTC, an hour before the deadline",
 		},
 		{

@@ -87,7 +87,7 @@ func wrongRules() []wrong {
 		rule("a notBefore that is too long", func(r *v1alpha1.Rule) { r.NotBefore = after(8761 * time.Hour) }, `notBefore must be between 1m and 8760h, such as 24h`),
 		rule("an unknown strategy", func(r *v1alpha1.Rule) { r.Strategy = v1alpha1.StrategyNever }, `unknown strategy "Never": write Evict or Surge; Never is for workloads`),
 		rule("an unknown replacement", func(r *v1alpha1.Rule) { r.Replacement = "After" }, `unknown replacement "After": write Before or None`),
-		rule("approval that is none has sense everywhere", ignored(func(r *v1alpha1.Rule) { r.Approval = v1alpha1.ApprovalNone }), ""),
+		rule("approval None is valid everywhere", ignored(func(r *v1alpha1.Rule) { r.Approval = v1alpha1.ApprovalNone }), ""),
 		rule("approval of nothing", ignored(func(r *v1alpha1.Rule) { r.Approval = v1alpha1.ApprovalRequired }), `approval only makes sense with action Cordon, Drain or Terminate; remove it, or change the action`),
 		rule("a notBefore of nothing", ignored(func(r *v1alpha1.Rule) { r.NotBefore = after(time.Hour) }), `notBefore only makes sense with action Cordon, Drain or Terminate; remove it, or change the action`),
 		rule("a strategy of nothing", ignored(func(r *v1alpha1.Rule) { r.Strategy = v1alpha1.StrategyEvict }), `strategy only makes sense with action Drain or Terminate; remove it, or change the action`),

@@ -45,7 +45,7 @@ func wrongBasics() []wrong {
 		{"a leap day comes", windowed(window("0 2 29 2 *", time.Hour, "")), nil},
 		{"a duration that is too short", windowed(window("0 2 * * *", time.Second, "")), []string{"rule 1: window: duration must be between 1m and 168h, such as 2h"}},
 		{"a duration that is too long", windowed(window("0 2 * * *", 169*time.Hour, "")), []string{"rule 1: window: duration must be between 1m and 168h, such as 2h"}},
-		{"a zone that is none", windowed(window("0 2 * * *", time.Hour, "Europe/Atlantis")), []string{`rule 1: window: time zone "Europe/Atlantis" is not an IANA name: write UTC or one such as Europe/Berlin`}},
+		{"an unknown zone", windowed(window("0 2 * * *", time.Hour, "Europe/Atlantis")), []string{`rule 1: window: time zone "Europe/Atlantis" is not an IANA name: write UTC or one such as Europe/Berlin`}},
 		{"the zone of whatever machine it runs on", windowed(window("0 2 * * *", time.Hour, "Local")), []string{`rule 1: window: time zone "Local" is not an IANA name: write UTC or one such as Europe/Berlin`}},
 		{"an empty pool", selecting(good, v1alpha1.NodeSelector{NodePools: []string{""}}).Spec, []string{
 			"nodes.nodePools has an empty name: write the name of a Karpenter NodePool, or remove the entry",

@@ -61,7 +61,7 @@ func TestOrderDecision(t *testing.T) {
 		"a NodeClaim of its own, not noted":      {func(f *Facts) { f.Existing = our() }, ReasonOrdered, ""},
 		"one that has its instance, not noted":   {func(f *Facts) { f.Existing = our(launched) }, ReasonLaunched, ""},
 		"one of its own that is going":           {func(f *Facts) { f.Existing = our(deleting) }, ReasonVanished, ""},
-		"somebody else's NodeClaim of that name": {func(f *Facts) { f.Existing = our(func(c *Claim) { c.Labels = nil }) }, ReasonNameTaken, "not Lifeboat's"},
+		"another owner's NodeClaim of that name": {func(f *Facts) { f.Existing = our(func(c *Claim) { c.Labels = nil }) }, ReasonNameTaken, "not Lifeboat's"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func (l *Lock) Remove() error {
 
 func (l *Lock) release() { l.file.Close() }
 
-// Held reports whether somebody holds the lock of dir.
+// Held reports whether a process holds the lock of dir.
 func Held(dir string) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -28,10 +28,40 @@ var bannedWords = map[string]string{
 	`muster|berths?|vanguard`:     "barrier, slot",
 	`herald|errands?|lobby|yard`:  "event recorder, hook runner, pending messages, reservations",
 	`turnstile|likeness|foretold`: "semaphore, similarity, expected",
+	`somebody|anybody`:            "name the subject: a user, another tool, another replica",
+	`all the same`:                "still, or despite that",
+	`that is none`:                "invalid, or unknown",
+	`lest`:                        "otherwise, in a sentence of its own",
+	`all else|but for`:            "other objects, except",
 }
 
 // bannedInNames finds such words in names, where they have no boundaries.
 var bannedInNames = regexp.MustCompile(`\w*(Nobody|Whoever|Anew|Abreast|Errand|Muster|Herald|Vanguard|HeardOf|InVain|ComesAgain)\w*`)
+
+// maxTestName is the longest name of a test, in characters.
+const maxTestName = 60
+
+var (
+	testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
+	// clauseName finds names of tests that begin with an article or a relative clause.
+	clauseName = regexp.MustCompile(`^(Test|Fuzz)(An|The|What|Whatever|Whether|Who)[A-Z]|^(Test|Fuzz)A[A-Z][a-z]|NoMore`)
+)
+
+func TestNamesOfTestsAreShort(t *testing.T) {
+	texts(t, " .go ", func(name, text string) {
+		if !strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		for _, found := range testName.FindAllStringSubmatch(text, -1) {
+			switch {
+			case len(found[1]) > maxTestName:
+				t.Errorf("%s: %s has %d characters, at most %d", name, found[1], len(found[1]), maxTestName)
+			case clauseName.MatchString(found[1]):
+				t.Errorf("%s: %s: begin with the subject, then condition and result", name, found[1])
+			}
+		}
+	})
+}
 
 // skippedDirs hold what others wrote, what is generated, and what is built.
 var skippedDirs = map[string]bool{".git": true, "bin": true, "testdata": true, "samples": true, "node_modules": true}

@@ -300,11 +300,11 @@ func TestRefusals(t *testing.T) {
 		"a pod's label that is the chart's": {"agent: {podLabels: {helm.sh/chart: mine}}", "agent.podLabels sets helm.sh/chart"},
 		"tolerating doom":                   {"controller: {tolerations: [{key: lifeboat.dev/interrupted, operator: Exists}]}", "scheduled to the very nodes that it clears"},
 		"tolerating everything":             {"controller: {tolerations: [{operator: Exists}]}", "scheduled to the very nodes that it clears"},
-		"a hook's namespace that is none":   {"hooks: {namespaces: [Team_A]}", "at '/hooks/namespaces/0': 'Team_A' does not match pattern"},
+		"an invalid hook namespace":         {"hooks: {namespaces: [Team_A]}", "at '/hooks/namespaces/0': 'Team_A' does not match pattern"},
 		"a policy for the node's network":   {"{networkPolicy: {enabled: true}, controller: {hostNetwork: true}}", "networkPolicy.enabled has no effect with controller.hostNetwork"},
 		"a hook's namespace twice":          {"hooks: {namespaces: [a, a]}", "at '/hooks/namespaces': items at 0 and 1 are equal"},
 		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may not run Jobs"},
-		"a hook's name that is none":        {"controller: {lifecycleHooks: ['a: b']}", "at '/controller/lifecycleHooks/0': 'a: b' does not match pattern"},
+		"an invalid hook name":              {"controller: {lifecycleHooks: ['a: b']}", "at '/controller/lifecycleHooks/0': 'a: b' does not match pattern"},
 		"a Secret with its namespace":       {"webhooks: {secrets: [lifeboat-system/slack]}", "at '/webhooks/secrets/0': 'lifeboat-system/slack' does not match pattern"},
 		"a monitor of Services left out":    {"metrics: {service: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor needs the Services: set metrics.service=true"},
 	} {

@@ -20,12 +20,11 @@ import (
 
 // Paths within an instance.
 const (
-	// SharedDir is a directory of this machine that all instances see, and that
-	// outlives them.
+	// SharedDir is a directory of this machine that all instances mount. It survives them.
 	SharedDir = "/var/lib/lifeboat/shared"
-	// AgentDir has lifeboatd, and what else is in its directory.
+	// AgentDir is lifeboatd's directory.
 	AgentDir = "/opt/lifeboat/agent"
-	// ConfigDir has an instance's files and logs: this machine's Fleet.Dir.
+	// ConfigDir has an instance's files and logs: on this machine, Fleet.Dir.
 	ConfigDir = "/etc/lifeboat"
 
 	programDir = "/opt/lifeboat/node"       // assets.Real.Node
@@ -118,7 +117,7 @@ func machineConfig(s spec) machine {
 	}
 }
 
-// covers replace this machine's size and identity by the instance's.
+// covers hide this machine's size and identity with the instance's.
 func covers(s spec) []cover {
 	cpus, memory := s.size()
 	node := map[string]string{}
@@ -142,7 +141,7 @@ func machineID(of string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// size is that of the instance's type.
+// size is the size of the instance's type.
 func (s spec) size() (cpus int, memory int64) {
 	return int(s.Node.Status.Capacity.Cpu().Value()), s.Node.Status.Capacity.Memory().Value()
 }
@@ -166,7 +165,7 @@ func kubeletArgs(s spec) []string {
 	}
 }
 
-// files are those in Dir, by name.
+// files returns the files in Dir, by name.
 func (s spec) files() (map[string]string, error) {
 	kubelet, err := yaml.Marshal(kubeletConfig(s))
 	if err != nil {
@@ -190,8 +189,8 @@ func (s spec) files() (map[string]string, error) {
 	}, nil
 }
 
-// containerdConfig: the oom score is left alone, since lowering it takes
-// CAP_SYS_RESOURCE, which a container that runs a sandbox may lack.
+// containerdConfig does not set the OOM score: to lower it takes CAP_SYS_RESOURCE, which a
+// container that runs a sandbox may lack.
 const containerdConfig = `version = 3
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -212,8 +211,7 @@ conf_dir = "` + ConfigDir + `/cni"
 
 type object = map[string]any
 
-// kubeletConfig differs from the defaults where an instance differs from a
-// machine, or EKS does.
+// kubeletConfig differs from the defaults where an instance differs from a machine, or EKS does.
 func kubeletConfig(s spec) object {
 	cpus, _ := s.size()
 	capacity, allocatable := s.Node.Status.Capacity, s.Node.Status.Allocatable
@@ -241,14 +239,15 @@ func kubeletConfig(s spec) object {
 		"shutdownGracePeriodCriticalPods": machines.CriticalShutdownGrace.String(),
 	}
 	if cpus > s.CPUs {
-		// The kubelet writes the list of its CPUs into a cpuset, which knows better.
+		// The kubelet writes its CPU list into a cpuset, which rejects CPUs that this machine
+		// lacks.
 		config["cgroupsPerQOS"], config["enforceNodeAllocatable"] = false, []string{}
 	}
 	return config
 }
 
-// proxyConfig: the sizes of the connection table are the machine's, and cannot be
-// written from here.
+// proxyConfig does not set the size of the connection table: it belongs to the machine and cannot
+// be written here.
 func proxyConfig(s spec) object {
 	return object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
@@ -259,8 +258,8 @@ func proxyConfig(s spec) object {
 	}
 }
 
-// networkConfig gives each pod an address of the instance's range and a route of
-// its own, as the AWS VPC CNI does.
+// networkConfig gives each pod an address of the instance's range and its own route, as the AWS VPC
+// CNI does.
 func networkConfig(pods netip.Prefix) object {
 	return object{
 		"cniVersion": "1.0.0", "name": "vpc",
@@ -274,5 +273,5 @@ func networkConfig(pods netip.Prefix) object {
 	}
 }
 
-// thisMachine is how many CPUs there are.
+// thisMachine returns this machine's number of CPUs.
 func thisMachine() int { return runtime.NumCPU() }

@@ -89,7 +89,7 @@ func TestNoAgentProgramWithoutAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), AgentDir) {
-		t.Errorf("it is mounted all the same: %s", text)
+		t.Errorf("it is mounted: %s", text)
 	}
 }
 

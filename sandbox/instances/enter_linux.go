@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are an instance's own, from its first process on. A cgroup namespace
-// it makes itself, when it is in its cgroups.
+// namespaces are an instance's own from its first process on. Process 1 creates the cgroup
+// namespace itself, once it is in its cgroups.
 const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 
-// powerButton has process 1 of an instance shut down (modules/containerd/instance).
+// powerButton makes process 1 of an instance shut down (modules/containerd/instance).
 const powerButton = unix.SIGPWR
 
-// enterAll moves the calling thread, for good, to where a process is; what it
-// starts then has a process id there too.
+// enterAll moves the calling thread permanently into the namespaces of a process. Its child
+// processes then have a process id there too.
 func enterAll(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // bootTime is the timeout of a boot on a busy machine.
 const bootTime = 5 * time.Second
 
-// Programs are the paths of what runs on an instance.
+// Programs are the paths of the programs on an instance.
 type Programs struct {
 	Node       string // assets.Real.Node, a directory
 	Kubernetes string
@@ -30,13 +30,13 @@ type Programs struct {
 	Lifeboatd  string // for agents; may be empty
 }
 
-// Cluster is what an instance joins; *controlplane.ControlPlane is one.
+// Cluster is what an instance joins, for example *controlplane.ControlPlane.
 type Cluster interface {
 	CACert() []byte
 	InsideKubeconfig(user string, groups ...string) (path string, err error)
 }
 
-// Options say how to run instances. All but Log are required.
+// Options configure a Fleet. All except Log are required.
 type Options struct {
 	Dir string // everything that is written; it is made
 	// Cgroup is the directory of their cgroups in each hierarchy: a plain name, no
@@ -50,7 +50,7 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Fleet is machines.Hardware made of namespaces. It is safe for concurrent use.
+// Fleet implements machines.Hardware with namespaces. It is safe for concurrent use.
 type Fleet struct {
 	opts  Options
 	proxy string // kube-proxy's kubeconfig
@@ -62,7 +62,7 @@ type Fleet struct {
 	going sync.WaitGroup // instances whose power is being cut
 }
 
-// NewFleet makes a fleet without instances, and the images that they start with.
+// NewFleet creates a fleet without instances, and the images that instances start with.
 func NewFleet(opts Options) (*Fleet, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -81,7 +81,7 @@ func NewFleet(opts Options) (*Fleet, error) {
 	return f, err
 }
 
-// SharedDir is where this machine has what instances see at SharedDir.
+// SharedDir is this machine's directory behind SharedDir on instances.
 func (f *Fleet) SharedDir() string { return filepath.Join(f.opts.Dir, "shared") }
 
 func (f *Fleet) imageDir() string { return filepath.Join(f.opts.Dir, "images") }
@@ -104,7 +104,7 @@ func (f *Fleet) Boot(m machines.Machine) (id string, on bool) {
 	return i.bootID, true
 }
 
-// Start boots an instance, and returns when its process 1 is at work.
+// Start boots an instance, and returns when its process 1 runs.
 func (f *Fleet) Start(ctx context.Context, m machines.Machine, register *corev1.Node) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,7 +199,7 @@ func (f *Fleet) Inside(id string, o process.Options) process.Options {
 		defer f.mu.Unlock()
 		i := f.on[id]
 		if i == nil || i.ended() {
-			return fmt.Errorf("instance %s is not on", id)
+			return fmt.Errorf("instance %s has no power", id)
 		}
 		return enterAll(i.proc.PID())
 	}
@@ -217,7 +217,7 @@ func (f *Fleet) booting() int {
 	return n
 }
 
-// rangeOf is the number of an instance's pod range: its own, or the first free.
+// rangeOf returns the number of an instance's pod range: its own, or the first free one.
 func (f *Fleet) rangeOf(id string) (int, error) {
 	if n, ok := f.pods[id]; ok {
 		return n, nil

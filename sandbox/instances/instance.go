@@ -60,7 +60,7 @@ func (f *Fleet) boot(ctx context.Context, in ec2.Instance, node *corev1.Node, n 
 	return i, release.Close()
 }
 
-// start starts process 1. It goes on when release is closed.
+// start starts process 1, which continues when release is closed.
 func (i *instance) start(ctx context.Context, s spec) (release io.Closer, err error) {
 	wait, release, err := os.Pipe()
 	if err != nil {
@@ -88,7 +88,7 @@ func (i *instance) connect(ctx context.Context, f *Fleet, id string, address net
 		return err
 	}
 	listen := func(context.Context) (net.Listener, error) { return i.space.Listen(net.JoinHostPort(metadata, "80")) }
-	// It outlives this call, and ends with the instance.
+	// The service outlives this call, and ends with the instance.
 	i.stopMetadata, err = f.opts.Metadata(context.WithoutCancel(ctx), id, listen)
 	return err
 }

@@ -9,12 +9,10 @@ import (
 	"strings"
 )
 
-// programs are those that an instance runs from this machine, with Debian's
-// packages of them.
+// programs are the programs of this machine that an instance runs, with their Debian packages.
 var programs = []struct{ name, pkg string }{{"runc", "runc"}, {"nft", "nftables"}}
 
-// Missing says, as an error, all that this machine lacks for real instances; nil if
-// nothing.
+// Missing returns an error that lists what this machine lacks for real instances; nil if nothing.
 func Missing() error {
 	if runtime.GOOS != "linux" {
 		return errors.New("real instances need Linux: leave them out, the simulated ones run anywhere")
@@ -41,7 +39,7 @@ func Missing() error {
 	return err
 }
 
-// lookPath looks where an instance does, whatever the caller's $PATH has.
+// lookPath searches an instance's path, independent of the caller's $PATH.
 func lookPath(name string) (string, error) {
 	for _, dir := range strings.Split(searchPath, ":") {
 		if path, err := exec.LookPath(dir + "/" + name); err == nil {

@@ -80,8 +80,8 @@ func (n *network) build(space *netns.Namespace) error {
 	})
 }
 
-// attach puts an instance on the bridge: its address, a default route, and a range
-// for its pods. In the namespace of the instance nothing was set up before.
+// attach connects an instance to the bridge: its address, a default route, and a range for its
+// pods. It runs before anything else is set up in the instance's namespace.
 func (n *network) attach(space *netns.Namespace, l link, address netip.Addr) error {
 	a := attrs(l.name)
 	a.MasterIndex = n.bridge.Attrs().Index

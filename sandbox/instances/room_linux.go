@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchesEach is how many inotify instances (inotify(7)) an instance uses: six its
-// kubelet, two containerd, one kube-proxy. Linux allows a user 128 unless told
-// otherwise, and containerd does not start without.
+// watchesEach is the number of inotify instances (inotify(7)) that an instance uses: six by its
+// kubelet, two by containerd, one by kube-proxy. Linux allows a user 128 by default, and containerd
+// does not start without one.
 const watchesEach = 9
 
 // room returns an error if this machine has no room for that many more instances.

@@ -21,9 +21,8 @@ const (
 	mostPods  = 256               // ranges
 )
 
-// VPC is a network in a namespace of its own: a bridge, on which the instances and
-// the control plane are, and a route to every instance's pods. It ends with this
-// process, however that ends.
+// VPC is a network in its own namespace: a bridge for the instances and the control plane, and a
+// route to every instance's pods. It ends with this process in every case.
 type VPC struct {
 	space *netns.Namespace
 	net   *network
@@ -45,18 +44,16 @@ func NewVPC() (*VPC, error) {
 	return &VPC{space: space, net: n}, nil
 }
 
-// Address is where the control plane is, for the instances.
+// Address is the control plane's address for the instances.
 func (v *VPC) Address() string { return gateway }
 
-// Enter moves the calling thread into the VPC, where the control plane is, for
-// good.
+// Enter moves the calling thread permanently into the VPC, beside the control plane.
 func (v *VPC) Enter() error { return v.space.Enter() }
 
 // Listen listens on a TCP address beside the control plane.
 func (v *VPC) Listen(address string) (*net.TCPListener, error) { return v.space.Listen(address) }
 
-// Carry carries connections from a listener of this machine to an address in the
-// VPC, as seen from beside the control plane, until Close.
+// Carry forwards connections from a listener of this machine to an address in the VPC, until Close.
 func (v *VPC) Carry(l net.Listener, address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -64,7 +61,7 @@ func (v *VPC) Carry(l net.Listener, address string) {
 	v.relays = append(v.relays, netns.NewRelay(l, dial))
 }
 
-// Close ends the relays, and lets go of the network, which ends with what is in it.
+// Close ends the relays and releases the network.
 func (v *VPC) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,12 +1,11 @@
-// Package machines runs the EC2 machines under a cluster's nodes: one that has
-// power is started, its Node registered as a kubelet on EC2 would; one that loses it
-// goes silent; and, as a cloud controller manager does, the Node of one that is gone
-// is deleted, but only once it is NotReady.
+// Package machines runs the EC2 machines under a cluster's nodes. It boots a machine that has
+// power, and registers its Node as a kubelet on EC2 would. A machine without power goes silent. As
+// a cloud controller manager does, it deletes the Node of a terminated instance, but only once that
+// is NotReady.
 //
-// Where an agent on the machine decides when its kubelet runs, [Gates] stands between
-// the cloud and the operator: what the agent holds back has no power yet.
+// If an agent on the machine starts the kubelet, [Gates] is between the cloud and the operator: it
+// reports no power until the agent starts the kubelet.
 //
-// What to do is decided from instances, hardware and nodes as they are, never from
-// what happened, so an operator that was stopped goes on where the world is. What
-// the machines are made of is [Hardware]: [Simulated] here, or real instances.
+// Plans depend only on the current instances, hardware and nodes, so an operator can stop and
+// resume. [Hardware] is what runs the machines: [Simulated] here, or real instances.
 package machines

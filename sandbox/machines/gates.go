@@ -11,7 +11,7 @@ import (
 // starts it. For an operator such a machine has power only while its kubelet should run.
 type Gates struct {
 	cloud Cloud
-	// gated tells the machines that have such an agent.
+	// gated lists the machines that have such an agent.
 	gated func(ec2.Instance) bool
 
 	mu    sync.Mutex
@@ -62,7 +62,7 @@ func (g *Gates) Shut(instanceID string) {
 	}
 }
 
-// Instances lists those of the cloud. BootID tells the runs of a gated kubelet apart.
+// Instances lists the cloud's instances. BootID differs for each run of a gated kubelet.
 func (g *Gates) Instances() []ec2.Instance {
 	all := g.cloud.Instances()
 	g.mu.Lock()
@@ -81,10 +81,10 @@ func (g *Gates) Instances() []ec2.Instance {
 	return all
 }
 
-// Subnets are the cloud's.
+// Subnets returns the cloud's subnets.
 func (g *Gates) Subnets() []ec2.Subnet { return g.cloud.Subnets() }
 
-// Halted tells the cloud.
+// Halted notifies the cloud.
 func (g *Gates) Halted(instanceID string) { g.cloud.Halted(instanceID) }
 
 // Subscribe calls f with every change of the cloud, and of a gate.

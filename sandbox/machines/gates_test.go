@@ -98,7 +98,7 @@ func TestGatedKubeletRunsWhileGateIsOpen(t *testing.T) {
 			}
 		}
 		remove()
-		after("somebody deleted its Node", false) // and it does not register again
+		after("a user deleted its Node", false) // and it does not register again
 		gates.Shut(id)
 		after("shut", false)
 		gates.Open(id, boot())

@@ -163,7 +163,7 @@ func TestOperatorFollowsInstanceToTermination(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		if got := get(ctx, client, name); got == nil || !lit(got) {
-			t.Fatal("somebody touched the node")
+			t.Fatal("the node was changed")
 		}
 		stop = run(ctx, t, cloud, client)
 		time.Sleep(time.Second)

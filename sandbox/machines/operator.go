@@ -60,7 +60,7 @@ type Hardware interface {
 	Cut(ctx context.Context, m Machine) error
 }
 
-// Options are what may be left out.
+// Options are the optional settings.
 type Options struct {
 	// BootDelay is the time from launch to Start.
 	BootDelay time.Duration

@@ -14,9 +14,9 @@ type act string
 
 const (
 	start   act = "start"   // it has power: boot it
-	down    act = "down"    // its operating system is asked to shut down
-	halted  act = "halted"  // so it is, and nothing runs on it
-	cut     act = "cut"     // it has none any more
+	down    act = "down"    // its operating system must shut down
+	halted  act = "halted"  // its operating system has halted
+	cut     act = "cut"     // it has no power any more
 	restart act = "restart" // it was rebooted
 	remove  act = "remove"  // it is gone, and its Node NotReady: delete the Node
 )
@@ -85,7 +85,7 @@ func (v view) withoutInstance(nodes map[string]*corev1.Node) (steps []step) {
 	return steps
 }
 
-// unpowered says what becomes of a machine without power, and of its Node.
+// unpowered plans the steps for a machine without power, and for its Node.
 func unpowered(m Machine, on bool) []step {
 	switch {
 	case on:
@@ -118,8 +118,7 @@ func running(v view) map[string]string {
 	return names
 }
 
-// nodeReady reports whether a Node is Ready, or so new that it has not told its
-// condition yet: it is not one to delete.
+// nodeReady reports whether a Node is Ready, or too new to have a Ready condition.
 func nodeReady(n *corev1.Node) bool {
 	return len(n.Status.Conditions) == 0 || nodeindex.Ready(n)
 }

@@ -11,17 +11,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Tags of an instance that say what its kubelet registers with, besides the
-// flags in its user data.
+// Tags with what an instance's kubelet registers, in addition to the flags in its user data.
 const (
 	TagNodeLabels = "lifeboat.dev/node-labels" // a=b,c=d
 	TagNodeTaints = "lifeboat.dev/node-taints" // key=value:NoSchedule,…
 )
 
-// TagNoAgent keeps an instance, with whatever value, from having an agent.
+// TagNoAgent, with any value, keeps an instance without an agent.
 const TagNoAgent = "lifeboat.dev/no-agent"
 
-// Where is the place of an instance that its own description does not tell.
+// Where is the location of an instance, which its description lacks.
 type Where struct {
 	Region string
 	ZoneID string // such as use1-az1
@@ -65,7 +64,7 @@ func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 	}, nil
 }
 
-// architecture is what Go, and so Kubernetes, calls the processor's.
+// architecture returns Go's and Kubernetes' name for the processor.
 func architecture(in ec2.Instance) string {
 	if in.Architecture() == ec2.ARM {
 		return "arm64"
@@ -73,17 +72,17 @@ func architecture(in ec2.Instance) string {
 	return "amd64"
 }
 
-// providerID is how the AWS cloud provider writes an instance.
+// providerID formats an instance as the AWS cloud provider does.
 func providerID(in ec2.Instance) string { return "aws:///" + in.Zone + "/" + in.ID }
 
-// registration is how the instance's user data and tags set its kubelet up; tags
-// overrule.
+// registration returns the kubelet's settings from the instance's user data and tags; tags take
+// precedence.
 func registration(in ec2.Instance) (kubelet, error) {
 	k, err := readUserData(in.UserData)
 	if err != nil {
 		return k, err
 	}
-	// Only where it is tagged so: plain EC2 does not tell a Node how it was bought.
+	// Only if a tag says so: plain EC2 does not put the purchase option on a Node.
 	if t := in.Tags["karpenter.sh/capacity-type"]; t != "" {
 		k.labels["karpenter.sh/capacity-type"] = t
 	}
@@ -93,9 +92,9 @@ func registration(in ec2.Instance) (kubelet, error) {
 	return k, k.addTaints(in.Tags[TagNodeTaints])
 }
 
-// resources is what a machine has, and what is left of it for pods after what
-// its kubelet keeps for the system. Unless it was told otherwise that is as the
-// EKS images have it (amazon-eks-ami, kubelet configuration): 255 MiB and 11 MiB a
+// resources returns a machine's capacity and what the kubelet leaves allocatable. The default
+// reservation is that of the EKS images (amazon-eks-ami, kubelet configuration): memory of 255 MiB
+// plus 11 MiB a pod, a share of each core, and an eviction threshold of 100 MiB.
 // pod of memory, a share of each core, and 100 MiB below which the kubelet evicts.
 func (k kubelet) resources(typeName string) (capacity, allocatable corev1.ResourceList) {
 	t, ok := ec2.FindType(typeName)

@@ -16,10 +16,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// What the kubelets of the EKS AL2023 images are configured with from Kubernetes 1.34 on:
-// shutdownGracePeriod and shutdownGracePeriodCriticalPods (amazon-eks-ami, pull request
-// 2390, nodeadm/internal/kubelet/config.go). Ordinary pods stop in the first part of
-// ShutdownGrace, critical ones in the last.
+// The configuration of kubelets in the EKS AL2023 images from Kubernetes 1.34 on:
+// shutdownGracePeriod and shutdownGracePeriodCriticalPods (amazon-eks-ami, pull request 2390,
+// nodeadm/internal/kubelet/config.go). Ordinary pods stop in the first part of ShutdownGrace,
+// critical ones in the last.
 const (
 	ShutdownGrace         = 150 * time.Second
 	CriticalShutdownGrace = 30 * time.Second
@@ -28,9 +28,9 @@ const (
 // ordinaryShutdown is how long ordinary pods may take.
 const ordinaryShutdown = ShutdownGrace - CriticalShutdownGrace
 
-// Shutdown plays the kubelet's graceful node shutdown (kubernetes
-// pkg/kubelet/nodeshutdown): the Node is NotReady, ordinary pods are asked to stop with
-// their own grace, at most for so long, and then critical ones. None of them is deleted.
+// Shutdown simulates the kubelet's graceful node shutdown (kubernetes pkg/kubelet/nodeshutdown).
+// The Node becomes NotReady. Ordinary pods stop within their own grace period or this limit, then
+// critical ones. The kubelet deletes none of them.
 func (s *Simulated) Shutdown(ctx context.Context, m Machine) (done bool, err error) {
 	if m.Node == nil {
 		return true, nil
@@ -65,7 +65,7 @@ func (s *Simulated) Shutdown(ctx context.Context, m Machine) (done bool, err err
 	return true, nil
 }
 
-// markDown has the Node say that it shuts down, as its kubelet does.
+// markDown writes the shutdown into the Node's condition, as its kubelet does.
 func (s *Simulated) markDown(ctx context.Context, m Machine) error {
 	at := m.ShutdownTime.Format(time.RFC3339)
 	if err := s.patch(ctx, m.Node, map[string]any{"annotations": map[string]any{kwok.ShutdownAnnotation: at}}); err != nil {

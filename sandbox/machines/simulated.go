@@ -32,7 +32,7 @@ func NewSimulated(client kubernetes.Interface) *Simulated {
 	return &Simulated{client: client, registered: map[string]string{}}
 }
 
-// Boot takes a machine for on while kwok plays its kubelet. One whose Node somebody
+// Boot takes a machine for on while kwok plays its kubelet. One whose Node a user
 // deleted runs on without it: a kubelet registers when it starts, and not again.
 func (s *Simulated) Boot(m Machine) (id string, on bool) {
 	switch {

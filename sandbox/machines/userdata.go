@@ -91,7 +91,7 @@ func (p userDataPart) isNodeConfig() bool {
 	return err == nil && strings.HasPrefix(doc.APIVersion, nodeConfigGroup+"/")
 }
 
-// userDataParts takes a MIME message apart; all else is one part.
+// userDataParts splits a MIME message; any other text is one part.
 func userDataParts(text string) ([]userDataPart, error) {
 	start := strings.TrimLeft(text, " \t\r\n")
 	if !strings.HasPrefix(start, "MIME-Version:") && !strings.HasPrefix(start, "Content-Type:") {

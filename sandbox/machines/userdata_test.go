@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Of Karpenter's for Amazon Linux 2023, but for the length of its list of labels.
+// Karpenter's user data for Amazon Linux 2023, with a shorter list of labels.
 const karpenterNodeConfig = `# Karpenter Generated NodeConfig
 apiVersion: node.eks.aws/v1alpha1
 kind: NodeConfig

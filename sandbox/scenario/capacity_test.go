@@ -59,7 +59,7 @@ func TestCapacityOverTime(t *testing.T) {
 			w.Pod(at(42), replica("web", "w4", "node-b"), false)
 		}, []Level{{0, 2, 2}, {1, 1, 2}, {1.5, 0, 2}, {40, 1, 2}, {42, 2, 2}}, 0, 41},
 		{"it never comes back", func(w *World) { w.Dark(at(120), "i-a") }, []Level{{0, 2, 2}, {120, 0, 2}}, 0, 20},
-		{"somebody wants fewer, then more", func(w *World) {
+		{"fewer replicas wanted, then more", func(w *World) {
 			w.Wanted(at(5), "Deployment", "default", "web", appIs("web"), 1)
 			w.Wanted(at(9), "Deployment", "default", "web", appIs("web"), 3)
 		}, []Level{{0, 2, 2}, {5, 1, 1}, {9, 2, 3}}, 1, 131},

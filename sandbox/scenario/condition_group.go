@@ -16,8 +16,8 @@ const (
 	warmOnes  groupKind = "warm"
 	leavers   groupKind = "leaving"
 	kept      groupKind = "retained"
-	// warmNodes are warm instances, or some on their way into the pool, that have a Node
-	// all the same.
+	// warmNodes are instances in the warm pool, or on their way into it, that have a Node despite
+	// that.
 	warmNodes groupKind = "warm-nodes"
 	// earlyNodes accept pods before their instance is in service: they have no startup taint.
 	earlyNodes groupKind = "early-nodes"

@@ -60,7 +60,7 @@
 //	record a phase=Ignored      and action=, policy=, kinds=, sources=, wiring=, replacement=; or none
 //
 // Where Karpenter provisions, karpenter on is the first line: the sandbox is made with
-// it. Its EC2NodeClass and NodePool are applied like all else. It hears of no
+// it. Its EC2NodeClass and NodePool are applied like other objects. It hears of no
 // interruption unless that line says hears; boot-delay is what an instance takes to
 // its node. What it launches has no name until the story gives it one:
 //

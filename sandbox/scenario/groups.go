@@ -87,7 +87,7 @@ func (p *player) terminate(ctx context.Context, st TerminateStatement) error {
 	p.do(func(w *World) []Moment { w.MarkInterrupted([]string{st.Node}); return nil })
 	switch st.By {
 	case ByEC2:
-		p.begin1("somebody terminates " + st.Node + " past its group (ec2:TerminateInstances)")
+		p.begin1("a user terminates " + st.Node + " past its group (ec2:TerminateInstances)")
 		_, err := p.sandbox.EC2().Terminate([]string{id})
 		return err
 	case ByAutoscaler:
@@ -98,7 +98,7 @@ func (p *player) terminate(ctx context.Context, st TerminateStatement) error {
 			return err
 		}
 	default:
-		p.begin1("somebody takes " + st.Node + " out of its group (TerminateInstanceInAutoScalingGroup)")
+		p.begin1("a user takes " + st.Node + " out of its group (TerminateInstanceInAutoScalingGroup)")
 	}
 	_, err := p.autoScaling().TerminateMember([]string{id}, true)
 	return err

@@ -127,7 +127,7 @@ func (p *parser) say(act SayAct, args []string) (any, error) {
 	case len(names) > 1:
 		return nil, fmt.Errorf("%s is about one node", act)
 	case st.By == "":
-		return nil, fmt.Errorf("somebody has to say it")
+		return nil, fmt.Errorf("by=NAME is required")
 	case !p.clock:
 		return nil, fmt.Errorf("there is nothing to %s before interrupt", act)
 	}

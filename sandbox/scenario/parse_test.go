@@ -202,7 +202,7 @@ func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 		{"status with notice", story(nodes + "interrupt a kind=status notice=1m\n"), `a notice of kind status has no deadline: leave notice out`},
 		{"call off nothing", story(nodes + "interrupt a\ncall-off a\n"), `nothing is planned yet: AWS calls off what an interrupt of kind=scheduled has planned`},
 		{"call off too much", story(nodes + "interrupt a kind=scheduled notice=3h\ncall-off a by=x\n"), `"by=x" is too much`},
-		{"approve without a user", story(nodes + "interrupt a\napprove a\n"), `somebody has to say it; write: approve NODE by=NAME`},
+		{"approve without a user", story(nodes + "interrupt a\napprove a\n"), `by=NAME is required; write: approve NODE by=NAME`},
 		{"two approved", story(nodes + "interrupt a b\nhold a b by=x\n"), `hold is about one node`},
 		{"approved before", story(nodes + "approve a by=x\n"), `there is nothing to approve before interrupt`},
 		{"unknown placeholder", strings.Replace(story("apply w.yaml\n"), "Pod", "${USER}", 1), `x.txtar:8: file w.yaml: unknown placeholder "${USER}": write one such as ${cron +20s}`},

@@ -35,7 +35,7 @@ type World struct {
 	members     map[string]*memberTrack  // of Auto Scaling groups, by instance id
 	nodeGroups  map[string]*v1alpha1.NodeGroup
 	firings     []HookExecution        // of lifecycle hooks, oldest first
-	unnamed     []*nodeTrack           // launched by somebody else, in order
+	unnamed     []*nodeTrack           // launched by another tool, in order
 	claims      map[string]*claimTrack // NodeClaims, by name
 	services    map[string]*service    // by kind/namespace/name
 	provisioner string                 // what launches nodes besides the script; "": nothing does

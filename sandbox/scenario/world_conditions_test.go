@@ -24,7 +24,7 @@ func TestBrokenPromiseIsReportedOnce(t *testing.T) {
 	w.Pod(at(2.5), deleted(ready, 30), false) // stopping: it serves no longer
 	told := w.Keep(at(2.5))
 	w.Pod(at(3), ready, false)
-	again := w.Keep(at(3)) // it holds again, and was broken all the same
+	again := w.Keep(at(3)) // it holds again, and stays broken
 	const want = `line 7, "always pods p ready>=1" does not hold 2.5 s after the notice: ready=0; p: still stopping`
 	if len(told) != 1 || told[0].Kind != MomentFailed || told[0].Text != want || len(again) != 0 {
 		t.Errorf("told %v, then %v, want %s once", told, again, want)

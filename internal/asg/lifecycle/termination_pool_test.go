@@ -11,7 +11,7 @@ import (
 // An instance returns to its warm pool, and is terminated there while its node is drained. The
 // hook holds it again, for another firing than the event's: it gets heartbeats by its own
 // timeout, and is completed without the event's token.
-func TestOutOfThePoolOnTheWayThere(t *testing.T) {
+func TestLeavesPoolWhileEntering(t *testing.T) {
 	t.Parallel()
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
 	f := facts("Warmed:Pending:Wait", 0, told("a", returns))

@@ -39,7 +39,7 @@ func facts(state string, seen time.Duration, notices ...v1alpha1.Notice) Termina
 	}
 }
 
-func TestWhereTheInstanceStands(t *testing.T) {
+func TestInstanceState(t *testing.T) {
 	t.Parallel()
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
 	drill := func(n *v1alpha1.Notice) { n.Drill = true }
@@ -52,7 +52,7 @@ func TestWhereTheInstanceStands(t *testing.T) {
 		"held, drained":                       {drained(facts("Terminating:Wait", time.Second, told(""))), Complete, true},
 		"held, without an event":              {drained(facts("Terminating:Wait", time.Second)), Complete, true},
 		"not held yet":                        {drained(facts("Terminating", time.Second, told(""))), Nothing, true},
-		"not held yet, but for the event":     {drained(facts("Terminating", time.Second, told("a"))), Complete, true},
+		"not held yet, except in the event":   {drained(facts("Terminating", time.Second, told("a"))), Complete, true},
 		"the event is newer than the state":   {drained(facts("InService", 0, told("a"))), Complete, true},
 		"the state is newer than the event":   {drained(facts("InService", time.Second, told("a"))), Nothing, false},
 		"it went on":                          {drained(facts("Terminating:Proceed", time.Second, told("a"))), Nothing, false},
@@ -89,7 +89,7 @@ func unseen(notices ...v1alpha1.Notice) TerminationFacts {
 }
 
 // The intervals must grow.
-func TestAnAnswerIsGivenUntilTheStateMoves(t *testing.T) {
+func TestHookIsCompletedUntilStateChanges(t *testing.T) {
 	t.Parallel()
 	f := drained(facts("Terminating:Wait", 0, told("a")))
 	var at []time.Duration
@@ -136,7 +136,7 @@ func TestWithoutAStateItGivesUp(t *testing.T) {
 }
 
 // A launch hook must not be taken for the hook of a return forever.
-func TestALaunchHookOnTheWayIntoThePool(t *testing.T) {
+func TestLaunchHookBeforeWarmPool(t *testing.T) {
 	t.Parallel()
 	f := drained(facts("Warmed:Pending:Wait", 0, told("", func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn })))
 	for range 200 {

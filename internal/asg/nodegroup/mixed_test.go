@@ -122,7 +122,7 @@ func TestUnsupportedPolicy(t *testing.T) {
 			},
 			"the policy": func(s *v1alpha1.NodeGroupSpec) { s.MixedInstances = nil },
 		} {
-			g := group(func(s *v1alpha1.NodeGroupSpec) { // declared as it is, but for its size
+			g := group(func(s *v1alpha1.NodeGroupSpec) { // declared as observed, except its size
 				s.MinSize, s.MaxSize, s.Subnets, s.MixedInstances = number(0), number(7), []string{"subnet-a"}, o.Settings.Mixed
 			}, change)
 			p := plan(g, o)

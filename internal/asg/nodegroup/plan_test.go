@@ -191,7 +191,7 @@ func TestDeletion(t *testing.T) {
 		"a group that is gone":                  {nodegroup.Observed{}, []string{}, ""},
 		"running nodes are not taken down":      {seen(with(serving), withPool), []string{}, "it has 1 instance outside its warm pool: i-1 (InService)"},
 		"nor those that come up":                {seen(with(map[string]string{"i-1": "Pending:Wait"})), []string{}, "Scale it down"},
-		"nor those that wait for somebody":      {seen(with(map[string]string{"i-1": "Terminating:Retained"})), []string{}, "Scale it down"},
+		"nor those that wait for a user":        {seen(with(map[string]string{"i-1": "Terminating:Retained"})), []string{}, "Scale it down"},
 		"nor what is in a state no one knows":   {seen(with(map[string]string{"i-1": "Quarantined"})), []string{}, "Scale it down"},
 		"the pool goes first, by force":         {seen(with(map[string]string{"i-1": "Warmed:Stopped"}), withPool), []string{"drop warm pool"}, ""},
 		"its going is waited for":               {seen(with(nil), withPool, func(o *nodegroup.Observed) { o.Pool.Deleting = true }), []string{}, "AWS is deleting the warm pool"},

@@ -206,14 +206,14 @@ func TestRace35AbandonChosenByTimeout(t *testing.T) {
 		steps    []string
 		finding  string
 	}{
-		"a terminate hook goes on":                     {group(), seen(), []string{}, ""},
-		"one that abandons is put right":               {group(), seen(abandons), []string{"put hook lifeboat-terminate DefaultResult=CONTINUE"}, "terminate-hook-abandons"},
-		"it is said where it is only observed":         {group(manage(v1alpha1.ManageNothing)), seen(abandons), []string{}, "terminate-hook-abandons"},
-		"it abandons where undrained ones are kept":    {group(retain), seen(abandons, retains), []string{}, ""},
-		"keeping them takes both":                      {group(retain), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group InstanceLifecyclePolicy=retain"}, ""},
-		"nothing is kept by a hook that goes on":       {group(retain, manage(v1alpha1.ManageNothing)), seen(retains), []string{}, "retains-nothing"},
-		"a group that keeps them already is let be":    {group(), seen(abandons, retains), []string{}, ""},
-		"what is kept waits for somebody, and is said": {group(retain), seen(abandons, retains, with(map[string]string{"i-1": "Terminating:Retained"})), []string{}, "instances-retained"},
+		"a terminate hook goes on":                             {group(), seen(), []string{}, ""},
+		"one that abandons is put right":                       {group(), seen(abandons), []string{"put hook lifeboat-terminate DefaultResult=CONTINUE"}, "terminate-hook-abandons"},
+		"it is said where it is only observed":                 {group(manage(v1alpha1.ManageNothing)), seen(abandons), []string{}, "terminate-hook-abandons"},
+		"it abandons where undrained ones are kept":            {group(retain), seen(abandons, retains), []string{}, ""},
+		"keeping them takes both":                              {group(retain), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group InstanceLifecyclePolicy=retain"}, ""},
+		"nothing is kept by a hook that goes on":               {group(retain, manage(v1alpha1.ManageNothing)), seen(retains), []string{}, "retains-nothing"},
+		"a group that keeps them already is let be":            {group(), seen(abandons, retains), []string{}, ""},
+		"retained instances wait for a user, and are reported": {group(retain), seen(abandons, retains, with(map[string]string{"i-1": "Terminating:Retained"})), []string{}, "instances-retained"},
 	} {
 		p := plan(tc.group, tc.observed)
 		if diff := cmp.Diff(tc.steps, steps(p)); diff != "" {

@@ -293,6 +293,6 @@ func TestOperatorRejectsOtherCallers(t *testing.T) {
 	}
 	err := a.api.Apply(t.Context(), nodegroup.Want(g, ""), nodegroup.Step{Verb: nodegroup.PutHook, Object: "lifeboat-launch"})
 	if !cloud.IsDenied(err) || !strings.Contains(err.Error(), "allow autoscaling:PutLifecycleHook") || strings.Contains(err.Error(), "RequestID") {
-		t.Errorf("putting a hook all the same: %v", err)
+		t.Errorf("putting a hook despite the conflict: %v", err)
 	}
 }

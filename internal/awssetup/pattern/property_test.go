@@ -87,7 +87,7 @@ func TestAdditionalAlternativeKeepsAMatch(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfKeysIsIrrelevant(t *testing.T) {
+func TestKeyOrderIsIrrelevant(t *testing.T) {
 	g, matches := newGenerator(), 0
 	for range rounds {
 		fields := g.fields(func() string { return g.alternative() + "," + g.alternative() })

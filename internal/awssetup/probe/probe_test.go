@@ -241,7 +241,7 @@ func TestNoProbeIsSentIfReportsCannotBeRead(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
 		return nil, errors.New("leases is forbidden")
 	}})
-	p := New(Options{Events: refusing{err: errors.New("sent all the same")}, Kube: w.kube})
+	p := New(Options{Events: refusing{err: errors.New("sent without a watch")}, Kube: w.kube})
 	for _, r := range p.Run(t.Context(), w.want.Rules) {
 		if r.Verdict != Unheard || !strings.Contains(r.Problem, "leases is forbidden") {
 			t.Errorf("%+v", r)

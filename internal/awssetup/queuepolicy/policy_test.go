@@ -128,7 +128,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestEvaluateWithAnOperatorThatIsNotImplemented(t *testing.T) {
+func TestEvaluateUnknownOperator(t *testing.T) {
 	const (
 		sends   = `"Principal":"*","Action":"sqs:SendMessage","Resource":"*"`
 		address = `"Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}`
@@ -159,7 +159,7 @@ func TestEvaluateWithAnOperatorThatIsNotImplemented(t *testing.T) {
 	}
 }
 
-func TestEvaluateWithAKeyWhoseValueIsNotKnown(t *testing.T) {
+func TestEvaluateUnknownKey(t *testing.T) {
 	request := byEvents
 	request.UnknownKeys = []string{"aws:SourceOrgID"}
 	document := statement(`"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEquals":{"AWS:SourceOrgId":"o-1"}}`)

@@ -105,15 +105,15 @@ func TestAutoScalingErrors(t *testing.T) {
 		denied, busy, noAction bool
 		says                   string
 	}{
-		"no action by instance":   {code: "ValidationError", message: "No active Lifecycle Action found with instance ID i-0a1b2c3d4e5f60718", status: 400, noAction: true},
-		"no action by token":      {code: "ValidationError", message: "No active Lifecycle Action found with token 0123", status: 400, noAction: true},
-		"another validation":      {code: "ValidationError", message: "Group workers not found", status: 400},
-		"not allowed":             {code: "AccessDenied", message: "not authorized", status: 403, denied: true, says: "lifeboat aws iam"},
-		"throttled":               {code: "Throttling", message: "Rate exceeded", status: 400, busy: true},
-		"somebody else is faster": {code: "ResourceContention", message: "You already have a pending update", status: 500, busy: true},
-		"a scaling activity":      {code: "ScalingActivityInProgress", message: "Activity is in progress", status: 400, busy: true},
-		"down":                    {code: "ServiceUnavailable", message: "try again", status: 503, busy: true},
-		"expired":                 {code: "ExpiredToken", message: "The security token is expired", status: 403},
+		"no action by instance":    {code: "ValidationError", message: "No active Lifecycle Action found with instance ID i-0a1b2c3d4e5f60718", status: 400, noAction: true},
+		"no action by token":       {code: "ValidationError", message: "No active Lifecycle Action found with token 0123", status: 400, noAction: true},
+		"another validation":       {code: "ValidationError", message: "Group workers not found", status: 400},
+		"not allowed":              {code: "AccessDenied", message: "not authorized", status: 403, denied: true, says: "lifeboat aws iam"},
+		"throttled":                {code: "Throttling", message: "Rate exceeded", status: 400, busy: true},
+		"another caller is faster": {code: "ResourceContention", message: "You already have a pending update", status: 500, busy: true},
+		"a scaling activity":       {code: "ScalingActivityInProgress", message: "Activity is in progress", status: 400, busy: true},
+		"down":                     {code: "ServiceUnavailable", message: "try again", status: 503, busy: true},
+		"expired":                  {code: "ExpiredToken", message: "The security token is expired", status: 403},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

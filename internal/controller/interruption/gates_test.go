@@ -193,8 +193,8 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 	}
 }
 
-// A person may uncordon the node before the notice is withdrawn. The surged pods go back
-// to their ReplicaSets all the same: nothing else finds them later.
+// A user may uncordon the node before the notice is withdrawn. The surged pods must still return to
+// their ReplicaSets: no later step finds them.
 func TestSurgesAreRevertedAfterUserUncordons(t *testing.T) {
 	w, rs := surging(t)
 	if err := w.client.Create(t.Context(), rs); err != nil {

@@ -30,7 +30,7 @@ func (g *scaledGroup) stopsIn(d time.Duration) func() {
 
 // The node is drained at once. The hook gets heartbeats during the drain and is completed after
 // it. The record completes when the node is gone.
-func TestATermination(t *testing.T) {
+func TestTerminationLifecycle(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{notice.SourceAutoScaling, notice.SourceQueue} {
 		g := withGroup(t, recordOf(terminating(source)), pod("web-1"), pod("web-2"), budget(1))

@@ -95,7 +95,7 @@ func (g *modelGroup) scheduleEvents() {
 	}
 	for _, n := range g.nodeNames()[2:] {
 		if g.c.Chance(.1) {
-			g.c.At(g.c.Now().Add(g.c.Between(0, 3*time.Minute)), "somebody", func() { g.bookkeeping.uncordon(n) })
+			g.c.At(g.c.Now().Add(g.c.Between(0, 3*time.Minute)), "a user", func() { g.bookkeeping.uncordon(n) })
 		}
 	}
 	g.every(5*time.Second, "group", g.tick)

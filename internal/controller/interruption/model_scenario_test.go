@@ -44,7 +44,7 @@ func (r *modelRun) scheduleOthers(names []string) {
 			func() { r.bookkeeping.setStatement(name, holdsFor(lasts)) },
 			func() { r.bookkeeping.setStatement(name, releases) },
 		)
-		r.c.At(at, "somebody", do)
+		r.c.At(at, "a user", do)
 	}
 }
 

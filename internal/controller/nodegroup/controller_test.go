@@ -130,7 +130,7 @@ func TestAWSIsCalledRarely(t *testing.T) {
 	w.watch()
 	w.rest()
 	if !slices.Contains(w.steps, "put hook lifeboat-launch") {
-		t.Errorf("the hook that somebody deleted was not put back: %v", w.steps)
+		t.Errorf("the deleted hook was not created again: %v", w.steps)
 	}
 }
 

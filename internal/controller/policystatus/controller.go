@@ -64,7 +64,7 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 	return reconcile.Result{}, nil
 }
 
-// effect says what an invalid policy does all the same.
+// effect describes what an invalid policy still does.
 func effect(spec v1alpha1.InterruptionPolicySpec) string {
 	if len(policy.ValidateNodes(spec)) > 0 {
 		return "it selects no node, and other policies and the built-in defaults rule"

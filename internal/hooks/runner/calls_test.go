@@ -64,7 +64,7 @@ func TestDefaultBodyIsJSON(t *testing.T) {
 }
 
 func TestWebhookErrorsHideSecrets(t *testing.T) {
-	elsewhere := serve(t, status(200, "for somebody else"))
+	elsewhere := serve(t, status(200, "for another host"))
 	for _, c := range []struct {
 		name   string
 		handle http.HandlerFunc

@@ -241,7 +241,7 @@ func TestExistingJob(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	})
-	t.Run("is somebody else's", func(t *testing.T) {
+	t.Run("belongs to another owner", func(t *testing.T) {
 		w := newWorld(t, none, h)
 		other := made.DeepCopy()
 		other.Annotations = nil

@@ -114,7 +114,7 @@ func (a *account) rounds(times int) {
 	a.Until(fmt.Sprintf("%d rounds", times), func() bool { return calls() >= from+times })
 }
 
-func TestATermination(t *testing.T) {
+func TestTerminationLifecycle(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
 			a := newAccount(t)

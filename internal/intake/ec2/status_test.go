@@ -152,7 +152,7 @@ func TestOvertaken(t *testing.T) {
 		row  *types.InstanceStatus
 		want []string
 	}{
-		{"an event is listed no more, and all checks pass", row(event("instance-event-1", "instance-stop", "x")),
+		{"an event is no longer listed, and all checks pass", row(event("instance-event-1", "instance-stop", "x")),
 			[]string{"attached-ebs-status", "instance-event-2", "instance-status", "system-status"}},
 		{"two checks fail", row(sick(nil), event("instance-event-1", "instance-stop", "x"), event("instance-event-2", "instance-stop", "x")), []string{"instance-status"}},
 		{"a check that does not say", row(event("instance-event-1", "x", ""), event("instance-event-2", "x", ""), func(r *types.InstanceStatus) {

@@ -28,7 +28,7 @@ func failing(path string, reason metadata.Reason) error {
 
 // Each path of the metadata fails in turn, in each way: the notices of the
 // other paths are recorded within a few seconds.
-func TestAFailingPathDoesNotHideTheOthers(t *testing.T) {
+func TestFailingPathDoesNotHideOthers(t *testing.T) {
 	for _, reason := range []metadata.Reason{metadata.ServerError, metadata.Throttled, metadata.Unreachable, metadata.Token} {
 		for failed := range contents() {
 			for other := range contents() {
@@ -59,7 +59,7 @@ func TestAFailingPathDoesNotHideTheOthers(t *testing.T) {
 	}
 }
 
-func TestASpotNoticeBesideAFailingPathIsAsFastAsAlways(t *testing.T) {
+func TestFailingPathDoesNotDelaySpotNotice(t *testing.T) {
 	inBubble(t, func(p *page, w *polltest.World, _ *Source) {
 		p.failPath(pathAutoScaling, failing(pathAutoScaling, metadata.ServerError))
 		time.Sleep(5 * time.Minute)

@@ -21,7 +21,7 @@ func (m *machine) interrupt(o ec2.InterruptOptions) {
 	}
 }
 
-func TestASpotInterruptionHasItsExactMoment(t *testing.T) {
+func TestSpotInterruptionHasExactTime(t *testing.T) {
 	for _, behaviour := range []ec2.Behaviour{ec2.Terminate, ec2.Stop} {
 		t.Run(string(behaviour), func(t *testing.T) {
 			m := newMachine(t)
@@ -115,7 +115,7 @@ func comeAndGo(t *testing.T, completed, restarts bool) {
 	}
 }
 
-func TestWhatWasOverBeforeAnybodyHeardIsNotRecorded(t *testing.T) {
+func TestPastEventIsNotRecorded(t *testing.T) {
 	m := newMachine(t)
 	id, err := m.emu.States.EC2.ScheduleMaintenance(m.id, ec2.Maintenance{Code: "system-reboot", NotBefore: time.Now().Add(time.Hour)})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAutoScaling(t *testing.T) {
 	m.Until("it is on record again", func() bool { return !m.Written(m.id)[0].Withdrawn })
 }
 
-func TestTheAPIServerIsAway(t *testing.T) {
+func TestAPIServerOutage(t *testing.T) {
 	m := newMachine(t)
 	m.Away(true)
 	metadata := &counted{Metadata: client(m.url)}
@@ -179,7 +179,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	if source.Ready() == nil {
 		t.Error("ready without the API server")
 	}
-	m.set(awsimds.Settings{Off: true}) // it has spoken, and does so no more
+	m.set(awsimds.Settings{Off: true}) // it responded before
 	m.Until("metadata is off", func() bool { return m.Said("cannot read instance metadata") == 1 })
 	m.Away(false)
 	m.untilWritten(1)
@@ -226,7 +226,7 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-func TestTokensThatEndEarly(t *testing.T) {
+func TestTokensExpireEarly(t *testing.T) {
 	m := newMachine(t)
 	m.set(awsimds.Settings{MaxTokenAge: 20 * time.Millisecond})
 	metadata := &counted{Metadata: client(m.url)}
@@ -243,7 +243,7 @@ func TestTokensThatEndEarly(t *testing.T) {
 	}
 }
 
-func TestTheMetadataOfAnotherInstance(t *testing.T) {
+func TestMetadataOfOtherInstance(t *testing.T) {
 	m := newMachine(t)
 	mine := "i-0bbbbbbbbbbbbbbbb"
 	m.AddNode(mine)

@@ -98,7 +98,7 @@ const twoEvents = `[{"EventId":"instance-event-1","Code":"instance-stop","NotBef
 
 const oneEvent = `[{"EventId":"instance-event-2","Code":"system-reboot","NotBefore":"21 May 2066 09:00:43 GMT","State":"active"}]`
 
-func TestWhatIsAskedInAMinute(t *testing.T) {
+func TestRequestsPerMinute(t *testing.T) {
 	inBubble(t, func(p *page, _ *polltest.World, _ *Source) {
 		time.Sleep(10*time.Minute - time.Second)
 		p.mu.Lock()
@@ -116,7 +116,7 @@ func TestWhatIsAskedInAMinute(t *testing.T) {
 	})
 }
 
-func TestAnEventThatIsListedNoMore(t *testing.T) {
+func TestEventIsNoLongerListed(t *testing.T) {
 	inBubble(t, func(p *page, w *polltest.World, _ *Source) {
 		p.set(pathScheduled, twoEvents)
 		time.Sleep(30 * time.Second)
@@ -138,7 +138,7 @@ func TestAnEventThatIsListedNoMore(t *testing.T) {
 	})
 }
 
-func TestAReplyThatIsNotUnderstoodTakesNothingBack(t *testing.T) {
+func TestUnreadableReplyWithdrawsNothing(t *testing.T) {
 	for _, text := range []string{`<html>`, `[{"EventId":"instance-event-1","Code":"instance-stop","NotBefore":"soon"}]`, `{}`} {
 		inBubble(t, func(p *page, w *polltest.World, _ *Source) {
 			p.set(pathScheduled, twoEvents)
@@ -189,7 +189,7 @@ func TestBackOffAndRecovery(t *testing.T) {
 	})
 }
 
-func TestAnIntervalOfJitter(t *testing.T) {
+func TestJitteredInterval(t *testing.T) {
 	b := backoff{first: time.Second, longest: 30 * time.Second}
 	for i := range 40 {
 		base := min(30*time.Second, time.Second<<min(i, 10))

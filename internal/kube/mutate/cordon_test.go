@@ -19,7 +19,7 @@ func nodes() map[string]*corev1.Node {
 		"plain":    {ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 		"cordoned": {Spec: corev1.NodeSpec{Unschedulable: true}},
 		"tainted":  {Spec: corev1.NodeSpec{Taints: []corev1.Taint{otherTaint}}},
-		"excluded from balancers by somebody else": {ObjectMeta: metav1.ObjectMeta{
+		"excluded from balancers by another tool": {ObjectMeta: metav1.ObjectMeta{
 			Labels: map[string]string{v1alpha1.LabelExcludeBalancers: "karpenter", "a": "b"}}},
 		"annotated": {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}},
 		"everything": {
@@ -61,7 +61,7 @@ func TestRestoredNodeEqualsOriginal(t *testing.T) {
 func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
 	risky.Spec.Unschedulable = true
-	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "somebody"}
+	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "other"}
 	lives := Restored(Marked(risky, MarkInterrupted, "ScheduledChange"))
 	if diff := cmp.Diff(Restored(risky), lives, cmpopts.EquateEmpty()); diff != "" || !lives.Spec.Unschedulable {
 		t.Errorf("what a person did is gone (-was +is):\n%s", diff)

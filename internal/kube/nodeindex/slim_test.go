@@ -110,7 +110,7 @@ func fresh(name string) *corev1.Node {
 	return node
 }
 
-func TestTheInternerIsBounded(t *testing.T) {
+func TestInternerIsBounded(t *testing.T) {
 	s := newInterner()
 	for i := range 3 * maxInterned {
 		text := fmt.Sprint(i)

@@ -44,7 +44,7 @@ func TestIsRejection(t *testing.T) {
 		"a panic, or a proxy":              {apierrors.NewGenericServerResponse(http.StatusInternalServerError, "post", jobs, "a", "panic", 0, true), false},
 		"etcd changes its leader":          {says(http.StatusInternalServerError, "etcdserver: leader changed"), false},
 		"who asks is not known":            {apierrors.NewUnauthorized("token"), false},
-		"somebody was faster":              {apierrors.NewConflict(jobs, "a", errors.New("version")), false},
+		"another client was faster":        {apierrors.NewConflict(jobs, "a", errors.New("version")), false},
 		"it is there already":              {apierrors.NewAlreadyExists(jobs, "a"), false},
 		"busy":                             {apierrors.NewTooManyRequests("busy", 1), false},
 		"too slow":                         {apierrors.NewTimeoutError("slow", 1), false},
