@@ -210,12 +210,12 @@ func TestRefusedProbesSayNothingAboutTheRule(t *testing.T) {
 	}
 }
 
-// What was not announced could be anybody's.
+// A probe that was not announced may come from any sender.
 func TestUnannouncedProbeIsNotSent(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 		return errors.New("leases is forbidden")
 	}})
-	p := New(Options{Events: refusing{err: errors.New("sent all the same")}, Kube: w.kube})
+	p := New(Options{Events: refusing{err: errors.New("sent despite the error")}, Kube: w.kube})
 	for _, r := range p.Run(t.Context(), w.want.Rules) {
 		if r.Verdict != Unheard || !strings.Contains(r.Problem, "writing the Lease lifeboat-system/lifeboat-probe: leases is forbidden") {
 			t.Errorf("%+v", r)
