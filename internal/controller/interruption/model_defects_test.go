@@ -38,8 +38,8 @@ var defects = map[string]struct {
 	},
 }
 
-// TestTheModelFindsDefects plants each defect into runs of the model until one fails for it.
-func TestTheModelFindsDefects(t *testing.T) {
+// TestModelFindsDefects plants each defect into runs of the model until one fails for it.
+func TestModelFindsDefects(t *testing.T) {
 	const runs = 400
 	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
