@@ -17,10 +17,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// TestAnImpostorEndsNoInstance has the Node of another machine state an instance. First the
+// TestImpostorTerminatesNoInstance has the Node of another machine state an instance. First the
 // instance has a Ready Node too, then only the impostor is Ready. EC2 is not asked to terminate
 // the instance in either case.
-func TestAnImpostorEndsNoInstance(t *testing.T) {
+func TestImpostorTerminatesNoInstance(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	victim := r.launch(1)[0]

@@ -127,7 +127,7 @@ func TestOneMessageDoesNotKillThePodsOfANodeThatIsReady(t *testing.T) {
 }
 
 // The notice that EC2 contradicts does not hold up what another says.
-func TestAContradictedNoticeDoesNotHoldUpAnother(t *testing.T) {
+func TestContradictedNoticeDelaysNoOther(t *testing.T) {
 	w := newWorld(t, recordOf(spot(), stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	if len(w.evictions) != 1 || len(w.deletions) > 0 {
@@ -137,7 +137,7 @@ func TestAContradictedNoticeDoesNotHoldUpAnother(t *testing.T) {
 
 // Neither an agent nor the queue can have a node deleted: only the group's state shows that its
 // instance returns to the warm pool.
-func TestANoticeAloneReturnsNoInstance(t *testing.T) {
+func TestUnconfirmedNoticeReturnsNoInstance(t *testing.T) {
 	for _, source := range []string{notice.SourceIMDS, notice.SourceQueue} {
 		for _, state := range []string{"", "InService", "Terminating:Wait"} {
 			n := terminating(source)
