@@ -181,7 +181,7 @@ func TestInterruptViaQueue(t *testing.T) {
 }
 
 // Lifeboat ignores drills that the cluster does not permit: the command writes the permit first.
-func TestADrillIsPermittedInTheCluster(t *testing.T) {
+func TestDrillPermissionInCluster(t *testing.T) {
 	e := newEmulated(t)
 	old := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: intake.DrillNamespace, Name: intake.DrillLease,

@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-func TestAnInstanceIsDescribed(t *testing.T) {
+func TestDescribeInstance(t *testing.T) {
 	t.Parallel()
 	server, c, id := account(t)
 	in, _ := server.States.EC2.Instance(id)
@@ -57,7 +57,7 @@ func TestDescriptionsShareCalls(t *testing.T) {
 	}
 }
 
-func TestADeniedDescriptionSaysWhatToAllow(t *testing.T) {
+func TestDeniedDescribeNamesPermission(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
