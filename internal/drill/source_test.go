@@ -2,6 +2,7 @@ package drill_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -50,11 +51,11 @@ func listen(t *testing.T) (*awssqs.Client, string, recorder) {
 	e := recorder{make(chan notice.Notice, 16)}
 	source, err := sqs.New(*queue.QueueUrl, sqs.NewClient(cfg), e, sqs.Options{
 		Receivers: 1,
-		Instances: func(_ context.Context, _, value string) ([]string, error) {
-			if value != block {
+		Instances: func(_ context.Context, _ string, values []string) (map[string][]string, error) {
+			if !slices.Contains(values, block) {
 				return nil, nil
 			}
-			return []string{instance}, nil
+			return map[string][]string{block: {instance}}, nil
 		},
 	})
 	if err != nil {
