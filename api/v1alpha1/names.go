@@ -60,7 +60,6 @@ const (
 	ReasonRecorded             = "Recorded"
 	ReasonInstanceMismatch     = "InstanceMismatch"
 	ReasonInstanceClaimedTwice = "InstanceClaimedTwice"
-	ReasonNodeNotFound         = "NodeNotFound"
 
 	ReasonAwaitingApproval = "AwaitingApproval"
 	ReasonApproved         = "Approved"

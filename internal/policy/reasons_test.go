@@ -15,7 +15,8 @@ import (
 
 // The exceptions are reasons that only conditions or Kubernetes Events use.
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
-	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid"}
+	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid",
+		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice"}
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
