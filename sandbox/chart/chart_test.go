@@ -123,7 +123,7 @@ func names(objects []*unstructured.Unstructured) []string {
 func TestChartRelease(t *testing.T) {
 	m := render(t, with(t, everything))
 	if diff := cmp.Diff([]string{
-		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev", "CustomResourceDefinition nodegroups.lifeboat.dev",
+		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev", "CustomResourceDefinition nodegroups.lifeboat.dev", "CustomResourceDefinition nodenotices.lifeboat.dev",
 	}, names(m.CRDs)); diff != "" {
 		t.Errorf("CRDs (-want +got):\n%s", diff)
 	}
