@@ -15,7 +15,7 @@ import (
 
 // Each call of the doctor fails in turn: the others still give their findings, and the
 // failed call is one of them.
-func TestACallThatFailsHidesNoOtherFinding(t *testing.T) {
+func TestFailedCallHidesNoOtherFinding(t *testing.T) {
 	for _, call := range []struct {
 		service, action string
 		severity        finding.Severity
@@ -78,7 +78,7 @@ func TestIfNoCallIsAnsweredThatIsTheError(t *testing.T) {
 }
 
 // SQS accepts a dead-letter queue that is deleted later.
-func TestADeadLetterQueueThatDoesNotExist(t *testing.T) {
+func TestMissingDeadLetterQueueIsFound(t *testing.T) {
 	a := newAccount(t)
 	url := strings.TrimSuffix(a.url, "lifeboat-prod") + "lifeboat-prod-dead-letter"
 	if _, err := a.queues.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // A replica that does not lead records too, a little later, and writes no status.
-func TestAFollowerRecordsLater(t *testing.T) {
+func TestFollowerRecordsLater(t *testing.T) {
 	w := newWorld(t)
 	w.source = w.replica(make(chan struct{}))
 	w.writes(nil, spotAt(start.Add(2*time.Minute), "1"))
@@ -30,7 +30,7 @@ func TestAFollowerRecordsLater(t *testing.T) {
 	}
 }
 
-func TestADeletedInterruptionIsNotRecordedAgain(t *testing.T) {
+func TestDeletedInterruptionIsNotRecordedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.writes(nil, spotAt(start.Add(2*time.Minute), "1"))
 	w.settle()

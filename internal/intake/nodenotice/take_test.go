@@ -109,7 +109,7 @@ func spotAt(at time.Time, id string) v1alpha1.MetadataNotice {
 		InstanceAction: notice.ActionTerminate, Deadline: &due}
 }
 
-func TestANoticeIsRecordedAtTheFirstPass(t *testing.T) {
+func TestNoticeIsRecordedAtTheFirstPass(t *testing.T) {
 	w := newWorld(t)
 	w.writes(nil, spotAt(start.Add(2*time.Minute), "1"))
 	if _, err := w.source.take(t.Context(), polltest.NodeName(instance)); err != nil {
@@ -126,7 +126,7 @@ func TestANoticeIsRecordedAtTheFirstPass(t *testing.T) {
 }
 
 // No time that an agent writes orders anything: the received time is the controller's own.
-func TestAnAgentsClockOrdersNothing(t *testing.T) {
+func TestClockOfAgentOrdersNothing(t *testing.T) {
 	for _, skew := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
 		w := newWorld(t)
 		issued := metav1.NewTime(start.Add(skew))
@@ -149,7 +149,7 @@ func TestAnAgentsClockOrdersNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestMismatchedNodeNoticesAreRefused(t *testing.T) {
 	const victim = "i-0bbbbbbbbbbbbbbbb"
 	for name, tc := range map[string]struct {
 		prepare func(w *world)
@@ -187,7 +187,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestAWithdrawalReachesTheRecord(t *testing.T) {
+func TestWithdrawalReachesTheRecord(t *testing.T) {
 	w := newWorld(t)
 	due := metav1.NewTime(start.Add(24 * time.Hour))
 	event := v1alpha1.MetadataNotice{ID: "imds/1", Kind: notice.KindScheduledChange, Subject: "instance-event-1", Deadline: &due}
@@ -202,7 +202,7 @@ func TestAWithdrawalReachesTheRecord(t *testing.T) {
 }
 
 // A compromised agent reports new notices without end. The queue's notice stays on record.
-func TestAnAgentDoesNotPushOutTheQueue(t *testing.T) {
+func TestAgentDoesNotPushOutTheQueue(t *testing.T) {
 	w := newWorld(t)
 	queue := notice.Notice{InstanceID: instance, Notice: v1alpha1.Notice{ID: "q", Kind: notice.KindSpotInterruption, Source: notice.SourceQueue,
 		Time: metav1.NewTime(start), Deadline: notice.At(start.Add(2*time.Minute), v1alpha1.DeadlineHard)}}
