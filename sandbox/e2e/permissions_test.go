@@ -40,12 +40,12 @@ var rarelyUsed = map[string]string{
 	"coordination.k8s.io/leases watch":       "the same",
 	"/persistentvolumes list":                "an EBS volume that AWS Health names is looked for",
 	"/persistentvolumeclaims get":            "a pod that mounts one must be surged",
-	"/nodes get":                             "the volumes of an instance before its termination are read past the cache",
 	"batch/jobs delete":                      "a Job that does not end when its time is up is deleted",
 	"apps/replicasets get":                   "a surged pod of a node that lives is given back",
 	"/nodes list":                            watched,
 	"lifeboat.dev/interruptions list":        watched,
 	"lifeboat.dev/interruptionpolicies list": watched,
+	"lifeboat.dev/nodenotices list":          watched,
 	"policy/poddisruptionbudgets list":       watched,
 
 	"lifeboat.dev/nodegroups list":         watched,
