@@ -111,7 +111,7 @@ func newDoctor(s *session) *cobra.Command {
 	return command.Outputs(cmd, command.OutputText, command.OutputJSON, outputSARIF, outputJUnit)
 }
 
-func (f *doctorFlags) check() error {
+func (f *doctorFlags) check() error { //nolint:gocyclo // one check for each combination of flags
 	switch {
 	case f.offline && len(f.files) == 0:
 		return usageErrorf("there is nothing to check: add -f FILE")

@@ -65,7 +65,7 @@ func (i Installation) Running(now time.Time) *int {
 
 // Findings reports what keeps Lifeboat from acting on notices. queue is the name of the
 // checked queue; empty if there is none.
-func (i Installation) Findings(queue string, now time.Time) []finding.Finding {
+func (i Installation) Findings(queue string, now time.Time) []finding.Finding { //nolint:gocyclo // one case for each finding, in their order
 	const object = "deployment lifeboat-system/lifeboat-controller"
 	var all []finding.Finding
 	add := func(severity finding.Severity, id, object, problem, fix string) {

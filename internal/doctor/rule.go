@@ -42,7 +42,7 @@ func analyzeRules(s snapshot.Snapshot, want awssetup.Wiring, examples []sampleEv
 	return all
 }
 
-func analyzeRule(from snapshot.Rule, want awssetup.Wiring, examples []sampleEvent) *rule {
+func analyzeRule(from snapshot.Rule, want awssetup.Wiring, examples []sampleEvent) *rule { //nolint:gocyclo // one case for each problem of a rule
 	r := &rule{Rule: from}
 	expected := awssetup.Rule{}
 	if i := slices.IndexFunc(want.Rules, func(w awssetup.Rule) bool { return w.Name == r.Name }); i >= 0 && want.Cluster != "" {

@@ -106,7 +106,7 @@ func TestNoticesOfAnInstanceWithSeveralNodesAreRecorded(t *testing.T) {
 }
 
 // contested is a NodeIndex in which two nodes state each instance.
-type contested struct{ nodes }
+type contested struct{}
 
 func (contested) NodeByInstance(_ context.Context, id string) (*corev1.Node, error) {
 	return nil, &corroborate.ConflictError{InstanceID: id, Nodes: []string{"a", "b"}}

@@ -84,9 +84,6 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
-// agentName is the user name of an agent in the API server.
-const agentName = "system:serviceaccount:" + chart.Namespace + ":" + chart.AgentAccount
-
 // word is a value with its author.
 func word(by string) *v1alpha1.UserAction {
 	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}

@@ -17,7 +17,7 @@ const (
 	TagNodeTaints = "lifeboat.dev/node-taints" // key=value:NoSchedule,…
 )
 
-// TagNoAgent, with any value, keeps an instance without an agent.
+// TagNoAgent keeps an instance without an agent, whatever its value.
 const TagNoAgent = "lifeboat.dev/no-agent"
 
 // Where is the location of an instance, which its description lacks.

@@ -178,7 +178,7 @@ func matches(pattern, text []element) bool {
 // overlap reports whether some values of the symbols make the pattern match the text.
 // It treats each symbol as independent of the others, so it can report an overlap
 // where there is none. In a pattern, * and ? are wildcards.
-func overlap(pattern, text []element, wildcards bool) bool {
+func overlap(pattern, text []element, wildcards bool) bool { //nolint:gocyclo // one case for each pair of element types
 	// reach[t] is true if the pattern so far matches the text before t. A symbol
 	// stands for any number of the characters that it can contain.
 	reach := make([]bool, len(text)+1)

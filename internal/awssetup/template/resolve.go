@@ -24,7 +24,7 @@ func unresolved(name string) string { return symbol.Open(name) }
 
 // resolve replaces CloudFormation's intrinsic functions by their results
 // (CloudFormation User Guide, "Intrinsic function reference").
-func (f *cfnTemplate) resolve(v any, depth int) any {
+func (f *cfnTemplate) resolve(v any, depth int) any { //nolint:gocyclo // one case for each intrinsic function
 	if f.work++; depth > maxReferenceDepth || f.work > maxWork {
 		return unresolved("circular")
 	}

@@ -58,7 +58,7 @@ func leastNeeded(notices []notice.Notice) int {
 }
 
 // load reads the NodeNotice, and continues with what it says about this node.
-func (s *Source) load(ctx context.Context, self Identity) error {
+func (s *Source) load(ctx context.Context, self Identity) error { //nolint:gocyclo // one case for each state of the object
 	own := &v1alpha1.NodeNotice{}
 	err := s.o.Kube.Get(ctx, client.ObjectKey{Name: self.Node}, own)
 	switch {

@@ -21,7 +21,7 @@ var errStaleNode = errors.New("the cached Node is older than its NodeNotice")
 
 // take records one NodeNotice, and returns when to take it again; zero: not
 // before it changes.
-func (s *Source) take(ctx context.Context, name string) (again time.Duration, err error) {
+func (s *Source) take(ctx context.Context, name string) (again time.Duration, err error) { //nolint:gocyclo // one case for each state of the object
 	var own v1alpha1.NodeNotice
 	err = s.o.Client.Get(ctx, client.ObjectKey{Name: name}, &own)
 	if apierrors.IsNotFound(err) || err == nil && !own.DeletionTimestamp.IsZero() {

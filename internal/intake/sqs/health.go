@@ -48,7 +48,7 @@ const (
 
 // readHealth returns one notice for each named instance. A message without any never means all
 // instances.
-func readHealth(e *envelope) (decoded, error) {
+func readHealth(e *envelope) (decoded, error) { //nolint:gocyclo // one check for each field of the message
 	var h health
 	if err := e.into(&h); err != nil {
 		return decoded{}, err

@@ -88,7 +88,7 @@ type Input struct {
 func (in *Input) instanceID() string { return in.Interruption.Spec.InstanceID }
 
 // Progress is the pass that a replacement is part of.
-type Progress interface {
+type Progress interface { //nolint:interfacebloat // the pass has one more question than actions: whether facts agree
 	// Drain is the drain of the status that is being built.
 	Drain() *v1alpha1.DrainStatus
 	// SetReplacement notes the state of the replacement.
