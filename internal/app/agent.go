@@ -30,6 +30,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
@@ -90,6 +91,9 @@ func RunAgent(ctx context.Context, c AgentConfig) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := metric.RegisterBuild(registry, "agent"); err != nil {
+		return err
+	}
 	intakeMetrics, err := intake.NewMetrics(registry)
 	if err != nil {
 		return err

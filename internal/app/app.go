@@ -52,7 +52,9 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("configuring the AWS SDK: %w", err)
 	}
-	cloud = awshttp.Use(cloud)
+	if cloud, err = countRequests(awshttp.Use(cloud)); err != nil {
+		return err
+	}
 	if c.Region == "" {
 		c.Region = cloud.Region
 	}
@@ -98,6 +100,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	}
 	if err := addCanary(mgr, cloud, c); err != nil {
 		return fmt.Errorf("adding the canary: %w", err)
+	}
+	if err := countInFlight(mgr); err != nil {
+		return err
 	}
 	if err := mgr.Add(freeMemory{synced: mgr.GetCache().WaitForCacheSync}); err != nil {
 		return fmt.Errorf("adding the release of memory: %w", err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -35,6 +34,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/ownercache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/podcache"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -152,14 +152,14 @@ func offer(to chan<- event.TypedGenericEvent[string]) func(name string) {
 	}
 }
 
+var watchedNodes = metric.Definition{
+	Name: "lifeboat_watched_nodes", Type: metric.Gauge, Unit: "nodes",
+	Help: "Nodes whose pods are watched: those that are going away.",
+}
+
 // countWatched registers the metric of nodes whose pods are watched.
 func countWatched(pods *podcache.Watcher) error {
-	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifeboat_watched_nodes", Help: "Nodes whose pods are watched: those that are going away.",
-	}, func() float64 { return float64(pods.Watched()) })); err != nil {
-		return fmt.Errorf("registering the count of watched nodes: %w", err)
-	}
-	return nil
+	return metric.Register(metrics.Registry, "watched nodes", watchedNodes.NewGauge(func() float64 { return float64(pods.Watched()) }))
 }
 
 // withProtobuf switches built-in objects to protobuf, which halves the work of
@@ -178,6 +178,7 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud 
 	if err != nil {
 		return err
 	}
+	intakeMetrics.Expect(c.Sources)
 	o := c.expected()
 	o.Live, o.Metrics, o.Clock = mgr.GetAPIReader(), intakeMetrics, time.Now
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)

@@ -1,11 +1,11 @@
 package intake
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -25,46 +25,27 @@ type Metrics struct {
 // nil registerer they are not exposed.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_received_messages_total",
-			Help: "Messages received, by source and outcome. A repeated message counts again.",
-		}, []string{"source", "outcome"}),
-		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_recorded_notices_total",
-			Help: "Notices that were added to an Interruption, by source and kind.",
-		}, []string{"source", "kind"}),
-		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lifeboat_notice_delay_seconds",
-			Help:    "Time from the moment that a notice says it was issued until it was recorded.",
-			Buckets: []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 90, 120, 300, 600},
-		}),
-		unreadable: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_unreadable_messages_total",
-			Help: "Messages that could not be read and were left where they are, by source and reason.",
-		}, []string{"source", "reason"}),
-		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "lifeboat_source_up",
-			Help: "1 while the source can be reached, else 0.",
-		}, []string{"source"}),
-		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_source_errors_total",
-			Help: "Calls to a source that failed, by operation (such as receive or acknowledge) and reason.",
-		}, []string{"source", "operation", "reason"}),
-		probe: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lifeboat_probe_seconds",
-			Help:    "Time that a probe took through EventBridge, a rule and the queue to a replica.",
-			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60},
-		}),
+		received: receivedTotal.NewCounters(), recorded: recordedTotal.NewCounters(), delay: delaySeconds.NewHistogram(),
+		unreadable: unreadableTotal.NewCounters(), up: sourceUp.NewGauges(), errors: errorsTotal.NewCounters(),
+		probe: probeSeconds.NewHistogram(),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.received, m.recorded, m.delay, m.unreadable, m.up, m.errors, m.probe} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering intake metrics: %w", err)
-		}
+	if err := metric.Register(registerer, "intake", m.received, m.recorded, m.delay, m.unreadable, m.up, m.errors, m.probe); err != nil {
+		return nil, err
 	}
 	return m, nil
+}
+
+// Expect makes the counters of enabled sources exist before their first event, for alerts. Agents
+// do not call it: there are as many of them as nodes, and each series counts.
+func (m *Metrics) Expect(sources []string) {
+	for _, source := range sources {
+		for _, kind := range notice.Kinds() {
+			m.recorded.WithLabelValues(source, kind)
+		}
+		for _, outcome := range []Outcome{Recorded, Joined, Repeated, Foreign, Stale, Implausible, Unpermitted, NotYetKnown} {
+			m.received.WithLabelValues(source, string(outcome))
+		}
+	}
 }
 
 // unread returns metrics that are not exposed.

@@ -9,7 +9,26 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
+
+var (
+	callsTotal = metric.Definition{
+		Name: "lifeboat_group_calls_total", Type: metric.Counter, Unit: "calls",
+		Help: "Calls to read Auto Scaling groups, by operation and result: ok, or why it failed.",
+		Labels: []metric.Label{
+			metric.OneOf("operation", "DescribeAutoScalingGroups", "DescribeAutoScalingInstances", "DescribeLifecycleHooks", "DescribeWarmPool"),
+			metric.OneOf("result", append([]string{"ok"}, metric.Strings(poll.Reasons()...)...)...),
+		},
+	}
+	ageSeconds = metric.Definition{
+		Name: "lifeboat_group_age_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "For how long Auto Scaling groups have not been read in full; 0 where there is none to read.",
+	}
+)
+
+// Definitions are the metrics of this package.
+func Definitions() []metric.Definition { return []metric.Definition{callsTotal, ageSeconds} }
 
 // meters are the watcher's metrics.
 type meters struct {
@@ -18,28 +37,11 @@ type meters struct {
 }
 
 func newMeters(w *Watcher) *meters {
-	return &meters{
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_group_calls_total",
-			Help: "Calls to read Auto Scaling groups, by operation and result: ok, or why it failed.",
-		}, []string{"operation", "result"}),
-		age: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lifeboat_group_age_seconds",
-			Help: "For how long Auto Scaling groups have not been read in full; 0 where there is none to read.",
-		}, func() float64 { return w.Age().Seconds() }),
-	}
+	return &meters{calls: callsTotal.NewCounters(), age: ageSeconds.NewGauge(func() float64 { return w.Age().Seconds() })}
 }
 
 func (m *meters) register(registerer prometheus.Registerer) error {
-	if registerer == nil {
-		return nil
-	}
-	for _, c := range []prometheus.Collector{m.calls, m.age} {
-		if err := registerer.Register(c); err != nil {
-			return fmt.Errorf("registering the metrics of Auto Scaling groups: %w", err)
-		}
-	}
-	return nil
+	return metric.Register(registerer, "Auto Scaling groups", m.calls, m.age)
 }
 
 // call waits for the rate limiter, makes a call, and counts it.

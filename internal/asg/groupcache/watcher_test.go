@@ -227,8 +227,8 @@ func TestAWSOutage(t *testing.T) {
 		if age := w.watch.Age(); age < 4*time.Minute || w.said("unavailable") == 0 {
 			t.Errorf("age %s", age)
 		}
-		if n, err := testutil.GatherAndCount(w.registry, "lifeboat_group_calls_total", "lifeboat_group_age_seconds"); err != nil || n != 6 {
-			t.Errorf("%d series, %v", n, err)
+		if n, err := testutil.GatherAndCount(w.registry, "lifeboat_group_calls_total", "lifeboat_group_age_seconds"); err != nil || n != 33 {
+			t.Errorf("%d series, want one for each of 4 operations and 8 results, and the age (%v)", n, err)
 		}
 	})
 }

@@ -38,6 +38,9 @@ const (
 	Failed Outcome = "failed"
 )
 
+// Outcomes are all outcomes, for tables of metrics.
+func Outcomes() []Outcome { return []Outcome{Accepted, NoAction, Denied, Busy, Failed} }
+
 // OutcomeOf classifies the error of a call.
 func OutcomeOf(err error) Outcome {
 	switch {

@@ -135,6 +135,9 @@ const (
 	LaunchFailed    Result = "Failed"
 )
 
+// Launches are the results of launches that ended, for tables of metrics.
+func Launches() []Result { return []Result{LaunchSucceeded, LaunchFailed} }
+
 // Result returns the result of the launch, once the instance is in another phase. Gone also
 // stands for an instance that has left its group.
 func (m Memory) Result(next Phase) Result {

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create
@@ -26,6 +26,24 @@ type Canary struct {
 	failed   *prometheus.CounterVec
 }
 
+var (
+	ruleLabel     = metric.Open("rule", "the role of a rule of `lifeboat aws setup`: at most eight")
+	canarySeconds = metric.Definition{
+		Name: "lifeboat_canary_seconds", Type: metric.Histogram, Unit: "seconds",
+		Help:    "Time that a probe of a rule took, from PutEvents through EventBridge, rule, queue and a replica back to the leader, by the rule's role.",
+		Labels:  []metric.Label{ruleLabel},
+		Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30},
+	}
+	canaryFailed = metric.Definition{
+		Name: "lifeboat_canary_failed_total", Type: metric.Counter, Unit: "probes",
+		Help:   "Probes that did not come back in time, or could not be sent, by the role of the rule.",
+		Labels: []metric.Label{ruleLabel},
+	}
+)
+
+// Definitions are the metrics of this package.
+func Definitions() []metric.Definition { return []metric.Definition{canarySeconds, canaryFailed} }
+
 // minInterval limits the load: each probe is a message for every cluster of the
 // account.
 const minInterval = time.Minute
@@ -38,21 +56,13 @@ func NewCanary(p *Prober, rules []awssetup.Rule, interval time.Duration, registe
 	}
 	c := &Canary{
 		prober: p, rules: rules, interval: interval,
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "lifeboat_canary_seconds",
-			Help:    "Time that a probe of a rule took, from PutEvents through EventBridge, rule, queue and a replica back to the leader, by the rule's role.",
-			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30},
-		}, []string{"rule"}),
-		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_canary_failed_total",
-			Help: "Probes that did not come back in time, or could not be sent, by the role of the rule.",
-		}, []string{"rule"}),
+		seconds: canarySeconds.NewHistograms(), failed: canaryFailed.NewCounters(),
 	}
 	for _, rule := range rules { // alerts need the counter to exist before the first failure
 		c.failed.WithLabelValues(rule.Role)
 	}
-	if err := errors.Join(registerer.Register(c.seconds), registerer.Register(c.failed)); err != nil {
-		return nil, fmt.Errorf("registering the canary's metrics: %w", err)
+	if err := metric.Register(registerer, "the canary", c.seconds, c.failed); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -248,7 +248,7 @@ func TestMetrics(t *testing.T) {
 	w.rest()
 	w.now = start.Add(90 * time.Second)
 	want := `
-# HELP lifeboat_nodegroup_oldest_pending_action_seconds For how long the oldest of them is held; 0 where none is.
+# HELP lifeboat_nodegroup_oldest_pending_action_seconds For how long the oldest pending action of a node group has held its instance; 0 where there is none.
 # TYPE lifeboat_nodegroup_oldest_pending_action_seconds gauge
 lifeboat_nodegroup_oldest_pending_action_seconds{nodegroup="workers"} 90
 # HELP lifeboat_nodegroup_pending_actions Instances of a node group that a lifecycle hook holds.

@@ -7,16 +7,34 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
 var (
-	instancesDesc = prometheus.NewDesc("lifeboat_nodegroup_instances",
-		"Instances of a node group, by where they are.", []string{"nodegroup", "phase"}, nil)
-	pendingDesc = prometheus.NewDesc("lifeboat_nodegroup_pending_actions",
-		"Instances of a node group that a lifecycle hook holds.", []string{"nodegroup"}, nil)
-	oldestDesc = prometheus.NewDesc("lifeboat_nodegroup_oldest_pending_action_seconds",
-		"For how long the oldest of them is held; 0 where none is.", []string{"nodegroup"}, nil)
+	group     = metric.Open("nodegroup", "the name of a NodeGroup")
+	instances = metric.Definition{
+		Name: "lifeboat_nodegroup_instances", Type: metric.Gauge, Unit: "instances",
+		Help:   "Instances of a node group, by where they are.",
+		Labels: []metric.Label{group, metric.OneOf("phase", "in-service", "joining", "warming", "warm", "leaving", "retained", "other")},
+	}
+	pendingActions = metric.Definition{
+		Name: "lifeboat_nodegroup_pending_actions", Type: metric.Gauge, Unit: "instances",
+		Help:   "Instances of a node group that a lifecycle hook holds.",
+		Labels: []metric.Label{group},
+	}
+	oldestAction = metric.Definition{
+		Name: "lifeboat_nodegroup_oldest_pending_action_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help:   "For how long the oldest pending action of a node group has held its instance; 0 where there is none.",
+		Labels: []metric.Label{group},
+	}
+
+	instancesDesc, pendingDesc, oldestDesc = instances.Desc(), pendingActions.Desc(), oldestAction.Desc()
 )
+
+// Definitions are the metrics of this package.
+func Definitions() []metric.Definition {
+	return []metric.Definition{instances, pendingActions, oldestAction}
+}
 
 // Describe implements prometheus.Collector.
 func (c *Controller) Describe(ch chan<- *prometheus.Desc) {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -48,17 +49,23 @@ type Controller struct {
 	degraded *prometheus.CounterVec
 }
 
+var degradedTotal = metric.Definition{
+	Name: "lifeboat_wiring_degraded_total", Type: metric.Counter, Unit: "Interruptions",
+	Help:   "Interruptions that another source brought and the queue did not, by kind.",
+	Labels: []metric.Label{metric.OneOf("kind", notice.Kinds()...)},
+}
+
+// Definitions are the metrics of this package.
+func Definitions() []metric.Definition { return []metric.Definition{degradedTotal} }
+
 // again is the requeue interval after a conflict.
 const again = 250 * time.Millisecond
 
 // New returns the controller, or an error if its metric is already registered.
 func New(o Options) (*Controller, error) {
-	degraded := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifeboat_wiring_degraded_total",
-		Help: "Interruptions that another source brought and the queue did not, by kind.",
-	}, []string{"kind"})
-	if err := o.Registerer.Register(degraded); err != nil {
-		return nil, fmt.Errorf("registering the metric of notices missing on the queue: %w", err)
+	degraded := degradedTotal.NewCounters()
+	if err := metric.Register(o.Registerer, "notices missing on the queue", degraded); err != nil {
+		return nil, err
 	}
 	return &Controller{o: o, causes: newCauses(o.Cause, o.Clock), degraded: degraded}, nil
 }

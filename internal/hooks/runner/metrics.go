@@ -1,10 +1,26 @@
 package runner
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
+
+var (
+	hooksTotal = metric.Definition{
+		Name: "lifeboat_hooks_total", Type: metric.Counter, Unit: "tries",
+		Help:   "Tries of hooks that are over, by outcome: succeeded or failed.",
+		Labels: []metric.Label{metric.OneOf("outcome", "succeeded", "failed")},
+	}
+	notificationsTotal = metric.Definition{
+		Name: "lifeboat_notifications_total", Type: metric.Counter, Unit: "requests",
+		Help:   "Requests of notifications that are over, by outcome: delivered or failed.",
+		Labels: []metric.Label{metric.OneOf("outcome", "delivered", "failed")},
+	}
+)
+
+// Definitions are the metrics of this package.
+func Definitions() []metric.Definition { return []metric.Definition{hooksTotal, notificationsTotal} }
 
 // Metrics counts the results of hooks and notifications.
 type Metrics struct {
@@ -15,23 +31,6 @@ type Metrics struct {
 // NewMetrics creates the metrics and registers them. It fails if they are
 // registered already. A nil registerer registers nothing.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{
-		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_hooks_total",
-			Help: "Tries of hooks that are over, by outcome: succeeded or failed.",
-		}, []string{"outcome"}),
-		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_notifications_total",
-			Help: "Requests of notifications that are over, by outcome: delivered or failed.",
-		}, []string{"outcome"}),
-	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.hooks, m.notifications} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering hook and notification metrics: %w", err)
-		}
-	}
-	return m, nil
+	m := &Metrics{hooks: hooksTotal.NewCounters(), notifications: notificationsTotal.NewCounters()}
+	return m, metric.Register(registerer, "hooks and notifications", m.hooks, m.notifications)
 }

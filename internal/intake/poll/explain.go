@@ -24,6 +24,11 @@ const (
 	Refused     Reason = "refused"
 )
 
+// Reasons are all reasons, for tables of metrics.
+func Reasons() []Reason {
+	return []Reason{Denied, Credentials, Clock, Throttled, Unavailable, Unreachable, Refused}
+}
+
 // reasons maps the error codes of EC2 and Auto Scaling (Amazon EC2 API
 // Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto Scaling API
 // Reference, "Common Errors").

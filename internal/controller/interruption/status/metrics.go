@@ -1,12 +1,12 @@
 package status
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
 // Metrics counts what drains do.
@@ -24,46 +24,13 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		pods: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_drained_pods_total",
-			Help: "Pods that had to leave an interrupted node, by result: moved or lost.",
-		}, []string{"outcome"}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_refused_evictions_total",
-			Help: "Evictions that the API server refused, by cause: budget or busy.",
-		}, []string{"by"}),
-		cordon: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lifeboat_cordon_seconds",
-			Help:    "Time from receiving the notice to the node being cordoned.",
-			Buckets: []float64{.05, .1, .25, .5, 1, 2, 5, 10, 30, 60},
-		}),
-		drain: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lifeboat_drain_seconds",
-			Help:    "Time from receiving the notice to no pod being left that had to leave.",
-			Buckets: []float64{1, 2, 5, 10, 20, 30, 45, 60, 90, 120, 300, 900, 3600},
-		}),
-		finished: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_finished_interruptions_total",
-			Help: "Interruptions that are over, by the phase they ended in.",
-		}, []string{"phase"}),
-		replaced: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_replacements_total",
-			Help: "Replacements of interrupted nodes that policy wants, by result: ready, failed (for each try), not_needed or not_possible.",
-		}, []string{"outcome"}),
-		ready: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lifeboat_replacement_ready_seconds",
-			Help:    "Time from ordering a replacement to its node being Ready.",
-			Buckets: []float64{5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 180, 300, 900},
-		}),
-		doubted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifeboat_uncorroborated_total",
-			Help: "Times that an interruption began to wait because facts about its instance do not agree, by reason: NodeConflict, Contradicted or Unconfirmed.",
-		}, []string{"reason"}),
+		pods: podsTotal.NewCounters(), refusals: refusalsTotal.NewCounters(), cordon: cordonSeconds.NewHistogram(),
+		drain: drainSeconds.NewHistogram(), finished: finishedTotal.NewCounters(), replaced: replacedTotal.NewCounters(),
+		ready: readySeconds.NewHistogram(), doubted: doubtedTotal.NewCounters(),
 	}
-	for _, c := range []prometheus.Collector{m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready, m.doubted} {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("registering metrics of the interruption loop: %w", err)
-		}
+	if err := metric.Register(reg, "the interruption loop",
+		m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready, m.doubted); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

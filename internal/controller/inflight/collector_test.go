@@ -1,0 +1,130 @@
+package inflight_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/inflight"
+)
+
+var now = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
+
+func registry(t *testing.T, elected bool, objects ...client.Object) *prometheus.Registry {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	leads := make(chan struct{})
+	if elected {
+		close(leads)
+	}
+	r := prometheus.NewPedanticRegistry()
+	err := inflight.Register(r, inflight.Options{
+		Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), Elected: leads, Clock: func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func node(name, pool string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"karpenter.sh/nodepool": pool}}}
+}
+
+func interruption(name, node string, phase v1alpha1.Phase, action v1alpha1.Action) *v1alpha1.Interruption {
+	return &v1alpha1.Interruption{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1alpha1.InterruptionStatus{
+			NodeName: node, Phase: phase, Decision: &v1alpha1.Decision{Action: action},
+			Deadline: &v1alpha1.Deadline{Time: metav1.NewTime(now.Add(90 * time.Second)), Type: v1alpha1.DeadlineHard},
+			Drain:    &v1alpha1.DrainStatus{Pods: v1alpha1.PodCounts{Waiting: 2, Leaving: 1}},
+		},
+	}
+}
+
+func TestGaugesOfOneInterruption(t *testing.T) {
+	r := registry(t, true, node("a", "web"), interruption("i-1", "a", v1alpha1.PhaseDraining, v1alpha1.ActionDrain),
+		interruption("i-2", "gone", "", ""))
+	want := `
+# HELP lifeboat_interruptions Interruptions that are not finished, by phase, action and pool. A combination without any has no series.
+# TYPE lifeboat_interruptions gauge
+lifeboat_interruptions{action="Drain",phase="Draining",pool="NodePool web"} 1
+lifeboat_interruptions{action="None",phase="Pending",pool="none"} 1
+# HELP lifeboat_nearest_deadline_seconds Time until the nearest deadline of a node that is not drained, by type of the deadline. Negative after the deadline; no series if there is none.
+# TYPE lifeboat_nearest_deadline_seconds gauge
+lifeboat_nearest_deadline_seconds{type="Hard"} 90
+# HELP lifeboat_pending_pods Pods that must still leave interrupted nodes: waiting to be evicted, or leaving.
+# TYPE lifeboat_pending_pods gauge
+lifeboat_pending_pods{state="leaving"} 1
+lifeboat_pending_pods{state="waiting"} 2
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "lifeboat_interruptions", "lifeboat_nearest_deadline_seconds", "lifeboat_pending_pods"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGaugesExistWithoutInterruptions(t *testing.T) {
+	if n, err := testutil.GatherAndCount(registry(t, true)); n != 13 || err != nil {
+		t.Errorf("%d series, want 13 (%v)", n, err)
+	}
+}
+
+func TestOnlyLeaderExportsGauges(t *testing.T) {
+	if n, err := testutil.GatherAndCount(registry(t, false)); n != 0 || err != nil {
+		t.Errorf("%d series, %v", n, err)
+	}
+}
+
+func TestCardinalityIsBoundedAt5000Nodes(t *testing.T) {
+	phases := []v1alpha1.Phase{
+		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued, v1alpha1.PhaseCordoned,
+		v1alpha1.PhaseDraining, v1alpha1.PhaseDrained, v1alpha1.PhaseIgnored, v1alpha1.PhaseNotified,
+	}
+	actions := []v1alpha1.Action{v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionTerminate}
+	var objects []client.Object
+	for i := range 5000 {
+		name := fmt.Sprintf("n-%d", i)
+		objects = append(objects, node(name, fmt.Sprintf("pool-%d", i%500)), interruption("i-"+name, name, phases[i%7], actions[i%5]))
+	}
+	r := registry(t, true, objects...)
+	n, err := testutil.GatherAndCount(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d series of 5,000 interrupted nodes in 500 pools", n)
+	if n > 800 {
+		t.Errorf("%d series, want at most 800", n)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for _, f := range families {
+		if f.GetName() == "lifeboat_interruptions" {
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue()
+			}
+		}
+	}
+	if sum != 5000 {
+		t.Errorf("the series count %v Interruptions, want 5000", sum)
+	}
+}

@@ -1,0 +1,90 @@
+package inflight
+
+import (
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/metric"
+)
+
+// The values of label pool that are no pools.
+const (
+	noPool     = "none"
+	otherPools = "other"
+)
+
+// maxPools is the number of pools that have series of their own.
+const maxPools = 20
+
+var (
+	interruptions = metric.Definition{
+		Name: "lifeboat_interruptions", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Interruptions that are not finished, by phase, action and pool. A combination without any has no series.",
+		Labels: []metric.Label{
+			metric.OneOf("phase", append([]string{"Pending"}, metric.Strings(v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval,
+				v1alpha1.PhaseQueued, v1alpha1.PhaseCordoned, v1alpha1.PhaseDraining, v1alpha1.PhaseDrained, v1alpha1.PhaseCompleted,
+				v1alpha1.PhaseIgnored, v1alpha1.PhaseNotified, v1alpha1.PhaseCancelled)...)...),
+			metric.OneOf("action", append([]string{"None"}, metric.Strings(v1alpha1.ActionIgnore, v1alpha1.ActionNotify,
+				v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionTerminate)...)...),
+			metric.Open("pool", "the NodePool or node group: the 20 with the most Interruptions, then other, and none for nodes without one"),
+		},
+	}
+	underWay = metric.Definition{
+		Name: "lifeboat_interruptions_under_way", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Interruptions that are not finished.",
+	}
+	nearestDeadline = metric.Definition{
+		Name: "lifeboat_nearest_deadline_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "Time until the nearest deadline of a node that is not drained, by type of the deadline. " +
+			"Negative after the deadline; no series if there is none.",
+		Labels: []metric.Label{metric.OneOf("type", metric.Strings(v1alpha1.DeadlineHard, v1alpha1.DeadlineEstimated, v1alpha1.DeadlineSoft)...)},
+	}
+	pendingPods = metric.Definition{
+		Name: "lifeboat_pending_pods", Type: metric.Gauge, Unit: "pods",
+		Help:   "Pods that must still leave interrupted nodes: waiting to be evicted, or leaving.",
+		Labels: []metric.Label{metric.OneOf("state", "waiting", "leaving")},
+	}
+	awaitingApproval = metric.Definition{
+		Name: "lifeboat_awaiting_approval", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Interruptions that wait for a person's approval.",
+	}
+	approvalWait = metric.Definition{
+		Name: "lifeboat_oldest_approval_wait_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "For how long the oldest of them has waited; 0 where none waits.",
+	}
+	onHold = metric.Definition{
+		Name: "lifeboat_on_hold", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Interruptions whose pods a person holds.",
+	}
+	uncorroborated = metric.Definition{
+		Name: "lifeboat_uncorroborated", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Interruptions that wait because facts about the instance do not agree.",
+	}
+	replacementsPending = metric.Definition{
+		Name: "lifeboat_replacements_without_instance", Type: metric.Gauge, Unit: "replacements",
+		Help: "Replacements that policy wants and that have no instance yet.",
+	}
+	replacementWait = metric.Definition{
+		Name: "lifeboat_oldest_replacement_wait_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "For how long the oldest of them has been needed; 0 where there is none.",
+	}
+	hooks = metric.Definition{
+		Name: "lifeboat_hooks_waiting", Type: metric.Gauge, Unit: "hooks",
+		Help:   "Hooks of policies that run, or whose last try failed, of Interruptions that are not finished.",
+		Labels: []metric.Label{metric.OneOf("state", "running", "failed")},
+	}
+	hookWait = metric.Definition{
+		Name: "lifeboat_oldest_hook_wait_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "For how long the oldest running hook has run; 0 where none runs.",
+	}
+	lifecycleHooks = metric.Definition{
+		Name: "lifeboat_lifecycle_hooks_waiting", Type: metric.Gauge, Unit: "instances",
+		Help: "Interrupted instances that a lifecycle hook of their Auto Scaling group holds.",
+	}
+)
+
+// Definitions are the metrics of this package.
+func Definitions() []metric.Definition {
+	return []metric.Definition{
+		interruptions, underWay, nearestDeadline, pendingPods, awaitingApproval, approvalWait, onHold, uncorroborated,
+		replacementsPending, replacementWait, hooks, hookWait, lifecycleHooks,
+	}
+}

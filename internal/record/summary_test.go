@@ -1,0 +1,87 @@
+package record_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// interruption returns an Interruption with a phase and an action.
+func interruption(phase v1alpha1.Phase, action v1alpha1.Action, change func(*v1alpha1.Interruption)) v1alpha1.Interruption {
+	in := v1alpha1.Interruption{Status: v1alpha1.InterruptionStatus{Phase: phase, Decision: &v1alpha1.Decision{Action: action}}}
+	if change != nil {
+		change(&in)
+	}
+	return in
+}
+
+func draining(deadline time.Duration, typ v1alpha1.DeadlineType, waiting, leaving int32) func(*v1alpha1.Interruption) {
+	return func(in *v1alpha1.Interruption) {
+		in.Status.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(clock.Add(deadline)), Type: typ}
+		in.Status.Drain = &v1alpha1.DrainStatus{Pods: v1alpha1.PodCounts{Waiting: waiting, Leaving: leaving}}
+	}
+}
+
+func micro(ago time.Duration) *metav1.MicroTime { return new(metav1.NewMicroTime(clock.Add(-ago))) }
+
+func TestSummarize(t *testing.T) {
+	drained := func(in *v1alpha1.Interruption) {
+		draining(time.Second, v1alpha1.DeadlineHard, 5, 5)(in)
+		in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
+	}
+	all := []v1alpha1.Interruption{
+		interruption("", v1alpha1.ActionDrain, nil),
+		interruption(v1alpha1.PhaseDraining, v1alpha1.ActionDrain, draining(time.Minute, v1alpha1.DeadlineHard, 3, 1)),
+		interruption(v1alpha1.PhaseDraining, v1alpha1.ActionDrain, draining(50*time.Second, v1alpha1.DeadlineHard, 1, 2)),
+		interruption(v1alpha1.PhaseScheduled, v1alpha1.ActionDrain, draining(time.Hour, v1alpha1.DeadlineSoft, 0, 0)),
+		interruption(v1alpha1.PhaseDrained, v1alpha1.ActionDrain, drained),
+		interruption(v1alpha1.PhaseCompleted, v1alpha1.ActionDrain, func(in *v1alpha1.Interruption) { in.Status.CompletionTime = micro(0) }),
+		interruption(v1alpha1.PhaseAwaitingApproval, v1alpha1.ActionTerminate, func(in *v1alpha1.Interruption) {
+			in.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionApproved, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(clock.Add(-time.Hour))},
+				{Type: v1alpha1.ConditionCorroborated, Status: metav1.ConditionFalse},
+			}
+			in.Spec.Hold = &v1alpha1.UserAction{By: "ada", Time: *micro(time.Minute)}
+		}),
+		interruption(v1alpha1.PhaseNotified, v1alpha1.ActionNotify, draining(time.Second, v1alpha1.DeadlineHard, 9, 9)),
+		interruption(v1alpha1.PhaseDraining, v1alpha1.ActionDrain, func(in *v1alpha1.Interruption) {
+			in.Status.Drain = &v1alpha1.DrainStatus{
+				Replacement: &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementOrdered, StartTime: micro(time.Minute)},
+				Hooks: []v1alpha1.HookStatus{
+					{State: v1alpha1.HookRunning, StartTime: *micro(2 * time.Minute)}, {State: v1alpha1.HookFailed},
+					{State: v1alpha1.HookFailed, CompletionTime: micro(0)},
+				},
+			}
+			in.Status.LifecycleHooks = &v1alpha1.LifecycleHooksStatus{Hooks: []v1alpha1.LifecycleHookStatus{{Name: "h"}}}
+		}),
+		interruption(v1alpha1.PhaseDraining, v1alpha1.ActionDrain, func(in *v1alpha1.Interruption) {
+			in.Status.Drain = &v1alpha1.DrainStatus{Replacement: &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementReady}}
+			in.Status.LifecycleHooks = &v1alpha1.LifecycleHooksStatus{Hooks: []v1alpha1.LifecycleHookStatus{{Name: "h"}}, CompletedTime: micro(0)}
+		}),
+	}
+	got := record.Summarize(all, func(*v1alpha1.Interruption) string { return "p" }, clock)
+	want := record.Summary{
+		Groups: map[record.Group]int{
+			{Phase: "", Action: v1alpha1.ActionDrain, Pool: "p"}:                                 1,
+			{Phase: v1alpha1.PhaseDraining, Action: v1alpha1.ActionDrain, Pool: "p"}:             4,
+			{Phase: v1alpha1.PhaseScheduled, Action: v1alpha1.ActionDrain, Pool: "p"}:            1,
+			{Phase: v1alpha1.PhaseDrained, Action: v1alpha1.ActionDrain, Pool: "p"}:              1,
+			{Phase: v1alpha1.PhaseAwaitingApproval, Action: v1alpha1.ActionTerminate, Pool: "p"}: 1,
+			{Phase: v1alpha1.PhaseNotified, Action: v1alpha1.ActionNotify, Pool: "p"}:            1,
+		},
+		NearestDeadlines: map[v1alpha1.DeadlineType]time.Time{
+			v1alpha1.DeadlineHard: clock.Add(50 * time.Second), v1alpha1.DeadlineSoft: clock.Add(time.Hour),
+		},
+		AwaitingApproval: 1, OnHold: 1, OldestApproval: clock.Add(-time.Hour), Uncorroborated: 1,
+		PodsWaiting: 4, PodsLeaving: 3, ReplacementsPending: 1, OldestReplacement: clock.Add(-time.Minute),
+		HooksRunning: 1, HooksFailed: 1, OldestHook: clock.Add(-2 * time.Minute), LifecycleHooks: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
