@@ -98,8 +98,9 @@ func (b *bookkeeping) checkRestored(n *corev1.Node) {
 	b.run.fail("node %s is restored %s before its planned reboot", n.Name, v.deadline.Time.Sub(b.run.c.Now()))
 }
 
-// checkTerminated checks that an instance whose policy says Terminate is terminated once its time is
-// over, even if its kubelet never confirms that its pods have stopped.
+// checkTerminated checks that an instance whose policy says Terminate is terminated once its firm
+// deadline is over, even if its kubelet never confirms that its pods have stopped. Before a soft
+// deadline budgets hold pods without limit.
 func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 	in, i, now := b.recordOf(instance), b.inst(instance), b.run.c.Now()
 	v, ok := b.decision(instance)
@@ -109,7 +110,7 @@ func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 		return
 	}
 	if in == nil || !ok || v.action != v1alpha1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
-		v.deadline == nil || !(case_{record: in}).begun().Equal(begun) {
+		!firm(v.deadline) || !(case_{record: in}).begun().Equal(begun) {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), v.deadline.Time.Time)
