@@ -29,7 +29,7 @@ func TestMisspeltRule(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := s.RestartLifeboat(t.Context(), "--sources=sqs"); err != nil {
+	if err := s.RestartLifeboat(t.Context(), "--sources=sqs,imds"); err != nil {
 		t.Fatal(err)
 	}
 

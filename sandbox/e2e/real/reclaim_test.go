@@ -90,10 +90,10 @@ func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 	s.sleep(after)
 	seen := load.stop()
 
-	if before := seen.rate(seen.Began, warned); before < minRate {
+	before := seen.rate(seen.Began, warned)
+	t.Logf("%.0f requests a second before the warning", before)
+	if seen.Failed == 0 && before < minRate {
 		t.Errorf("only %.0f requests a second: too few to show a loss", before)
-	} else {
-		t.Logf("%.0f requests a second before the warning", before)
 	}
 	oldJournals := s.readJournals(old)
 	for _, l := range oldJournals {
@@ -111,8 +111,9 @@ func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 // few requests to show a loss.
 var loads = make(chan struct{}, 3)
 
-// minRate is the least rate that a load must reach; several loads share two cores.
-const minRate = 150
+// minRate is the least rate of a load without a failed request. In the twins requests fail for
+// seconds, so a lower rate than usual (150 and more on two idle cores) shows a loss too.
+const minRate = 25
 
 // requireFailures fails a twin in which no request failed: then the setup cannot detect a loss.
 func requireFailures(t *testing.T, seen traffic) {
