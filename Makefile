@@ -6,7 +6,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/lifeboat-dev/lifeboat/internal/version.version=$(VERSION)
 TOOL    := go tool -modfile=hack/tools.mod
 LINT    := go tool -modfile=hack/lint.mod
-export GOFLAGS := -buildvcs=false
+# One set of build flags for programs and tests, so that packages compile once.
+export GOFLAGS := -buildvcs=false -trimpath
+export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test race e2e tally model kills lint gen verify build

@@ -51,6 +51,7 @@ test)
 	wait $! || failed=1
 	;;
 race)
+	export CGO_ENABLED=1 # the race detector needs it
 	# Not the smoke test: the lifeboatd that it starts is not built with the detector.
 	part units -json -count=1 -short -race -timeout 30m ./...
 	part sandbox -C sandbox -json -count=1 -short -race -timeout 30m -skip "^TestFirstVoyage$" $(units) ./scenario
