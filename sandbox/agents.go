@@ -32,8 +32,8 @@ type agent struct {
 	close      func() // stops its metadata service
 }
 
-// agentAgain is the retry interval for an agent that failed to start.
-const agentAgain = time.Second
+// agentRetry is the retry interval for an agent that failed to start.
+const agentRetry = time.Second
 
 func newAgents(s *Sandbox) *agents {
 	return &agents{s: s, change: make(chan struct{}, 1), running: map[string]*agent{}}
@@ -94,13 +94,13 @@ func (a *agents) run(ctx context.Context) error {
 		wanted := maps.Clone(a.wanted)
 		a.mu.Unlock()
 		if err := a.settle(ctx, wanted); err != nil && ctx.Err() == nil {
-			a.s.log.Warn("agents not as they should be, trying again", "after", agentAgain, "err", err)
-			timer.Reset(agentAgain)
+			a.s.log.Warn("cannot reconcile the agents, retrying", "after", agentRetry, "err", err)
+			timer.Reset(agentRetry)
 		}
 	}
 }
 
-// settle stops the agents that are not wanted and starts those that are missing.
+// settle stops unwanted agents and starts missing ones.
 func (a *agents) settle(ctx context.Context, wanted map[string]string) error {
 	var errs []error
 	for id, it := range a.running {

@@ -32,7 +32,7 @@ func (i *bootAgents) agent(in ec2.Instance, metadata string) (process.Options, e
 	}
 	flags, _ := machines.BootAgent(in)
 	flags = slices.DeleteFunc(flags, runsCommands)
-	tell := func(order string) string { return "echo " + order + " > '" + i.orders(in.ID) + "'" }
+	command := func(order string) string { return "echo " + order + " > '" + i.orders(in.ID) + "'" }
 	running := "'" + filepath.Join(i.memory(in.ID), "kubelet") + "'" // a file, while the kubelet runs
 	// If a flag is repeated, the last one is used.
 	args := slices.Concat([]string{"agent", "boot", "--poll-interval=1s"}, flags, []string{
@@ -40,8 +40,8 @@ func (i *bootAgents) agent(in ec2.Instance, metadata string) (process.Options, e
 		"--gate-file=" + filepath.Join(i.memory(in.ID), "gate"),
 		"--boot-id-file=" + filepath.Join(i.memory(in.ID), bootIDFile),
 		"--kubeconfig=" + kubeconfig,
-		"--start=touch " + running + " && " + tell(startKubelet),
-		"--stop=rm -f " + running + " && " + tell(stopKubelet),
+		"--start=touch " + running + " && " + command(startKubelet),
+		"--stop=rm -f " + running + " && " + command(stopKubelet),
 		"--active=test -e " + running,
 		"--pull=true REF", // nothing to pull; prepare takes the time
 	})

@@ -39,8 +39,8 @@ type machineAgent struct {
 	asleep     bool     // it is hibernated
 }
 
-// initAgain is the retry interval for a machine that failed to start.
-const initAgain = time.Second
+// initRetry is the retry interval for a machine that failed to start.
+const initRetry = time.Second
 
 // bootsByAgent reports whether a machine's user data starts the agent that starts its kubelet.
 func bootsByAgent(in ec2.Instance) bool {
@@ -95,7 +95,7 @@ func (i *bootAgents) run(ctx context.Context) error {
 	}
 }
 
-// pass reconciles once, and returns when to do so again; zero: on a change.
+// pass reconciles once, and returns the time of the next pass; zero: on a change.
 func (i *bootAgents) pass(ctx context.Context, now time.Time) (wake time.Time) {
 	listed := map[string]bool{}
 	for _, in := range i.s.EC2().Instances() {
@@ -103,13 +103,13 @@ func (i *bootAgents) pass(ctx context.Context, now time.Time) (wake time.Time) {
 		if !bootsByAgent(in) {
 			continue
 		}
-		again, err := i.tend(ctx, in, now)
+		retry, err := i.tend(ctx, in, now)
 		if err != nil && ctx.Err() == nil {
-			i.s.log.Warn("machine not as it should be, trying again", "instance", in.ID, "after", initAgain, "err", err)
-			again = now.Add(initAgain)
+			i.s.log.Warn("cannot reconcile the machine, retrying", "instance", in.ID, "after", initRetry, "err", err)
+			retry = now.Add(initRetry)
 		}
-		if !again.IsZero() && (wake.IsZero() || again.Before(wake)) {
-			wake = again
+		if !retry.IsZero() && (wake.IsZero() || retry.Before(wake)) {
+			wake = retry
 		}
 	}
 	for id := range i.disks {
@@ -120,28 +120,28 @@ func (i *bootAgents) pass(ctx context.Context, now time.Time) (wake time.Time) {
 	return wake
 }
 
-// tend brings one machine's init process to the state of its instance.
-func (i *bootAgents) tend(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
+// tend reconciles one machine's init process with the state of its instance.
+func (i *bootAgents) tend(ctx context.Context, in ec2.Instance, now time.Time) (retry time.Time, err error) {
 	it := i.running[in.ID]
 	switch {
 	case it != nil && in.Hibernated && in.BootID == it.boot && in.State != ec2.Terminated:
-		return again, it.sleep(!in.Powered)
+		return retry, it.sleep(!in.Powered)
 	case it != nil && in.Powered && it.boot == in.BootID:
-		return again, nil
+		return retry, nil
 	case it != nil:
 		err = i.cut(in.ID)
 	}
 	if !in.Powered || err != nil {
-		return again, err
+		return retry, err
 	}
 	return i.powerOn(ctx, in, now)
 }
 
 // powerOn starts the init process of a machine after its boot time.
-func (i *bootAgents) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
+func (i *bootAgents) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (retry time.Time, err error) {
 	boots, err := machines.BootTime(in, i.s.opts.BootDelay)
 	if err != nil {
-		return again, err
+		return retry, err
 	}
 	// Launch times are whole seconds, so a boot may be up to one shorter.
 	if ready := in.LaunchTime.Add(boots); now.Before(ready) {
@@ -149,10 +149,10 @@ func (i *bootAgents) powerOn(ctx context.Context, in ec2.Instance, now time.Time
 	}
 	it, err := i.boot(ctx, in)
 	if err != nil {
-		return again, fmt.Errorf("booting: %w", err)
+		return retry, fmt.Errorf("booting: %w", err)
 	}
 	i.running[in.ID] = it
-	return again, nil
+	return retry, nil
 }
 
 // boot starts the init process of a machine.
@@ -239,12 +239,12 @@ func (i *bootAgents) obey(id string, it *machineAgent) {
 		case stopKubelet:
 			i.gates.Shut(id)
 		default:
-			i.s.log.Warn("machine was told what it does not updateState", "instance", id, "order", order)
+			i.s.log.Warn("unknown command of a machine's agent", "instance", id, "order", order)
 		}
 	}
 }
 
-// cut cuts a machine's power: no program can stop in order.
+// cut cuts a machine's power: its programs get no time to stop.
 func (i *bootAgents) cut(id string) error {
 	it := i.running[id]
 	delete(i.running, id)

@@ -104,7 +104,7 @@ func TestMachineKeepsDiskAcrossStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	cloud.Halted(id)
-	eventually(t, "its disk goes with it", func() bool {
+	eventually(t, "its disk is deleted with it", func() bool {
 		_, err := os.Stat(i.path(id))
 		return os.IsNotExist(err)
 	})
@@ -129,7 +129,7 @@ func TestHibernatedMachineResumes(t *testing.T) {
 	if _, err := cloud.Start([]string{id}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it runs on, with no boot", runs)
+	eventually(t, "it resumes without a boot", runs)
 	if text, _ := os.ReadFile(filepath.Join(i.disk(id), "boots")); strings.Count(string(text), "\n") != 1 {
 		t.Errorf("boots:\n%s, want one", text)
 	}

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// reportFD tells a supervisor the file descriptor of its report.
+	// reportFD is the environment variable with the file descriptor of a supervisor's report.
 	reportFD = "LIFEBOAT_SANDBOX_REPORT_FD"
-	// stopPatience is how long a supervisor may take to stop before it is killed.
-	stopPatience = 90 * time.Second
+	// stopTimeout is how long a supervisor may take to stop before it is killed.
+	stopTimeout = 90 * time.Second
 )
 
 // report is a line from the supervisor to the process that started it.
@@ -58,7 +58,7 @@ func Start(ctx context.Context, o Options, self []string) (State, error) {
 		return State{}, fmt.Errorf("starting the sandbox %s: %w", o.Name, err)
 	}
 	if err := supervisor.Process.Release(); err != nil {
-		return st, fmt.Errorf("letting go of the supervisor: %w", err)
+		return st, fmt.Errorf("releasing the supervisor: %w", err)
 	}
 	return st, nil
 }
@@ -160,7 +160,7 @@ func Supervise(ctx context.Context, o Options) error {
 }
 
 // reporter returns a function that reports to the process that started this one.
-func reporter() (tell func(report) error, done func(), err error) {
+func reporter() (send func(report) error, done func(), err error) {
 	text, ok := os.LookupEnv(reportFD)
 	if !ok {
 		return func(report) error { return nil }, func() {}, nil
@@ -231,7 +231,7 @@ func stopSupervisor(ctx context.Context, dir string) error {
 		running, err := sandboxstate.Held(dir)
 		return !running, err
 	}
-	patient, cancel := context.WithTimeout(ctx, stopPatience)
+	patient, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	err = waitFor(patient, "its supervisor to end", gone)
 	if err == nil || ctx.Err() != nil {

@@ -1,11 +1,9 @@
-// Package sandbox is all of Lifeboat's world on one machine: a real Kubernetes
-// control plane, simulated nodes on emulated EC2 machines, an AWS emulator, and
-// lifeboatd, wired together with EventBridge rules and a queue as on AWS; and, where
-// it is asked for, Karpenter.
+// Package sandbox runs Lifeboat with its whole environment on one machine: a real Kubernetes control
+// plane, simulated nodes on emulated EC2 machines, an AWS emulator, and lifeboatd. EventBridge rules
+// and a queue connect them, as on AWS. Karpenter is optional.
 //
-// A [Sandbox] lives in this process, with its programs as children that die
-// with it. [Start], [Inspect] and [Stop] keep one in the background: a supervisor
-// of its own, found again by its name. Either way everything is in one directory
-// that Down removes, and everything listens on loopback only, except
-// Karpenter's metrics and health, which it opens on all addresses.
+// A [Sandbox] runs in this process. Its programs are child processes that end with it. [Start],
+// [Inspect] and [Stop] manage a sandbox in the background: a supervisor process that has a name. All
+// files are in one directory, which Down removes. All listeners use loopback, except Karpenter's
+// metrics and health, which have no option for the address.
 package sandbox

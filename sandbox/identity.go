@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// tokenLifetime is longer than any sandbox lives: no kubelet here renews tokens.
+	// tokenLifetime is longer than any sandbox runs: no kubelet here renews tokens.
 	tokenLifetime = 10 * 365 * 24 * time.Hour
-	// policyPatience is how long a ValidatingAdmissionPolicy may take to be active; the API server
+	// policyTimeout is how long a ValidatingAdmissionPolicy may take to be active; the API server
 	// polls for new ones every second.
-	policyPatience = 30 * time.Second
+	policyTimeout = 30 * time.Second
 )
 
 // ControllerKubeconfig writes a kubeconfig of the chart's controller and returns its path. It has
@@ -101,7 +101,7 @@ func waitAgentTied(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return fmt.Errorf("making the agent's client: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, policyPatience)
+	ctx, cancel := context.WithTimeout(ctx, policyTimeout)
 	defer cancel()
 	return waitFor(ctx, "the agent to be tied to its node", func(ctx context.Context) (bool, error) {
 		err := imds.CheckPolicy(ctx, c)

@@ -22,8 +22,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// TestChartIdentities checks that what runs in the sandbox runs as it would
-// in a cluster: as the chart's ServiceAccounts, the agent tied to its node.
+// TestChartIdentities checks that the programs use the chart's ServiceAccounts, and that the agent's
+// token is bound to its node.
 func TestChartIdentities(t *testing.T) {
 	sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(t.TempDir(), "sb"), NoLifeboat: true})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestChartIdentities(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := sb.AgentKubeconfig(t.Context(), "node-a"); !apierrors.IsNotFound(err) {
-		t.Errorf("the agent of a node that is not there: %v, want NotFound", err)
+		t.Errorf("the agent of a node that does not exist: %v, want NotFound", err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
 	if node, err = admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -63,7 +63,7 @@ func TestChartIdentities(t *testing.T) {
 	if err := sb.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	checkIdentities(t, controller, agent) // they outlive an outage, as a node's and a pod's do
+	checkIdentities(t, controller, agent) // they survive an outage, as a node's and a pod's do
 }
 
 func checkIdentities(t *testing.T, controller, agent string) {
@@ -95,7 +95,7 @@ func whoIs(t *testing.T, kubeconfig string) authenticationv1.UserInfo {
 	return review.Status.UserInfo
 }
 
-// checkTied checks that the policy is in force as soon as the agent is there.
+// checkTied checks that the policy is active as soon as the agent runs.
 func checkTied(t *testing.T, agent string, uid types.UID) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", agent)
@@ -117,7 +117,7 @@ func checkTied(t *testing.T, agent string, uid types.UID) {
 		}, client.DryRunAll)
 	}
 	if err := create(t.Context(), "node-b"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "of that node only") {
-		t.Errorf("of another node: %v, want a refusal", err)
+		t.Errorf("of another node: %v, want Forbidden", err)
 	}
 	if err := create(t.Context(), "node-a"); err != nil {
 		t.Errorf("of its own node: %v", err)

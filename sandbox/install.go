@@ -51,12 +51,11 @@ func (s *Sandbox) install(ctx context.Context, detail func(string)) error {
 	return waitEstablished(ctx, c, m.CRDs)
 }
 
-// chartValues are what a user would write in a values file. The image is named
-// and never pulled.
+// chartValues are the values of a user's values file. The image is never pulled.
 func (s *Sandbox) chartValues() map[string]any {
 	st := s.State()
 	aws := map[string]any{"queueURL": st.QueueURL, "account": st.Account, "region": st.Region}
-	if st.KarpenterQueueURL != "" && !s.opts.KarpenterHears {
+	if st.KarpenterQueueURL != "" && !s.opts.KarpenterOwnQueue {
 		aws["karpenterQueueURL"] = st.KarpenterQueueURL
 	}
 	return map[string]any{
@@ -68,7 +67,7 @@ func (s *Sandbox) chartValues() map[string]any {
 	}
 }
 
-// isWorkload tells the objects that create pods, and objects about these pods.
+// isWorkload reports whether an object creates pods, or is about these pods.
 func isWorkload(obj *unstructured.Unstructured) bool {
 	return slices.Contains([]string{"Deployment", "DaemonSet", "PodDisruptionBudget"}, obj.GetKind())
 }

@@ -14,12 +14,12 @@ import (
 
 const (
 	karpenterPart = "karpenter"
-	// karpenterPatience is how long Karpenter may take to become ready.
-	karpenterPatience = time.Minute
+	// karpenterTimeout is how long Karpenter may take to become ready.
+	karpenterTimeout = time.Minute
 )
 
-// makeKarpenterQueue makes Karpenter's own queue, and fills it, where the options
-// say so.
+// makeKarpenterQueue creates Karpenter's own queue, and the rules that fill it, as the options
+// require.
 func (s *Sandbox) makeKarpenterQueue(ctx context.Context) error {
 	if s.opts.KarpenterQueue == "" {
 		return nil
@@ -29,7 +29,7 @@ func (s *Sandbox) makeKarpenterQueue(ctx context.Context) error {
 		return err
 	}
 	s.updateState(func(st *State) { st.KarpenterQueueURL = url })
-	if !s.opts.KarpenterHears {
+	if !s.opts.KarpenterOwnQueue {
 		return nil
 	}
 	return karpenter.MakeRules(ctx, s.AWSConfig(), url)
@@ -57,17 +57,16 @@ func (s *Sandbox) firstKarpenter(ctx context.Context, detail func(string)) error
 	if err := s.StartKarpenter(ctx); err != nil {
 		return err
 	}
-	what := "launches what pods need"
-	if s.opts.KarpenterHears {
-		what += ", hears of interruptions by its queue " + s.opts.KarpenterQueue
+	what := "launches instances for pods"
+	if s.opts.KarpenterOwnQueue {
+		what += ", receives interruptions from its queue " + s.opts.KarpenterQueue
 	}
 	detail(what)
 	return nil
 }
 
-// StartKarpenter starts Karpenter, which from then on is started again whenever it
-// ends, and returns when it is ready. It does nothing if it runs. Options.Karpenter
-// must have been set.
+// StartKarpenter starts Karpenter and returns when it is ready. From then on it is restarted
+// whenever it ends. It does nothing if it runs. Options.Karpenter must be set.
 func (s *Sandbox) StartKarpenter(ctx context.Context) error {
 	if s.karpenter == nil {
 		k, err := s.newKarpenter()
@@ -79,14 +78,14 @@ func (s *Sandbox) StartKarpenter(ctx context.Context) error {
 	if err := s.karpenter.start(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, karpenterPatience)
+	ctx, cancel := context.WithTimeout(ctx, karpenterTimeout)
 	defer cancel()
 	return waitFor(ctx, "Karpenter to become ready", func(ctx context.Context) (bool, error) {
-		return ready(ctx, s.karpenterAddr), s.karpenter.trouble()
+		return ready(ctx, s.karpenterAddr), s.karpenter.lastError()
 	})
 }
 
-// StopKarpenter stops Karpenter in an orderly way, until it is started again.
+// StopKarpenter stops Karpenter with SIGTERM, until StartKarpenter.
 func (s *Sandbox) StopKarpenter() error {
 	if s.karpenter == nil {
 		return nil
@@ -94,8 +93,7 @@ func (s *Sandbox) StopKarpenter() error {
 	return s.karpenter.stop()
 }
 
-// KillKarpenter kills Karpenter with SIGKILL. It is started again, as a Deployment
-// would.
+// KillKarpenter kills Karpenter with SIGKILL. It is restarted, as a Deployment would do.
 func (s *Sandbox) KillKarpenter() error {
 	if s.karpenter == nil {
 		return errors.New("killing Karpenter: it does not run")
@@ -106,7 +104,7 @@ func (s *Sandbox) KillKarpenter() error {
 	return nil
 }
 
-// KarpenterLog is where Karpenter writes.
+// KarpenterLog is the path of Karpenter's log.
 func (s *Sandbox) KarpenterLog() string { return s.path("karpenter.log") }
 
 func (s *Sandbox) newKarpenter() (*supervisor, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// startKwok starts kwok, and starts it again should it end.
+// startKwok starts kwok, and restarts it whenever it ends.
 func (s *Sandbox) startKwok(ctx context.Context) error {
 	dir := s.path("kwok")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -30,7 +30,7 @@ func (s *Sandbox) startKwok(ctx context.Context) error {
 	return s.kwok.start(ctx)
 }
 
-// launchKwok starts kwok, and has it see to the pods of nodes that another played before.
+// launchKwok starts kwok, and makes it process the pods of nodes that an earlier kwok simulated.
 func (s *Sandbox) launchKwok(ctx context.Context, options kwok.Options) (*process.Process, error) {
 	client, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Sandbox) launchKwok(ctx context.Context, options kwok.Options) (*proces
 	}()
 	go func() {
 		if err := kwok.Resync(rousing, client, before); err != nil {
-			s.log.Info("kwok has ended before it had taken up all nodes", "err", err)
+			s.log.Info("kwok ended before it managed all nodes", "err", err)
 		}
 	}()
 	return p, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// lifeboatPatience is how long lifeboatd may take to become ready.
-const lifeboatPatience = 30 * time.Second
+// lifeboatTimeout is how long lifeboatd may take to become ready.
+const lifeboatTimeout = 30 * time.Second
 
 // firstLifeboat is the step of Up.
 func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error {
@@ -24,7 +24,7 @@ func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error 
 	if err := s.StartLifeboat(ctx); err != nil {
 		return err
 	}
-	detail("takes notices in from the queue")
+	detail("receives notices from the queue")
 	return nil
 }
 
@@ -41,15 +41,15 @@ func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	if err := s.lifeboat.start(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lifeboatPatience)
+	ctx, cancel := context.WithTimeout(ctx, lifeboatTimeout)
 	defer cancel()
 	return waitFor(ctx, "lifeboatd to become ready", func(ctx context.Context) (bool, error) {
-		return ready(ctx, s.lifeboatAddr), s.lifeboat.trouble()
+		return ready(ctx, s.lifeboatAddr), s.lifeboat.lastError()
 	})
 }
 
-// RestartLifeboat starts lifeboatd with other arguments in place of
-// Options.LifeboatdArgs, stopping it first if it runs.
+// RestartLifeboat starts lifeboatd with other arguments than Options.LifeboatdArgs. It stops a
+// running one first.
 func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
 	if err := s.StopLifeboat(); err != nil {
 		return fmt.Errorf("stopping lifeboatd: %w", err)
@@ -58,7 +58,7 @@ func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
 	return s.StartLifeboat(ctx)
 }
 
-// StopLifeboat stops lifeboatd in order, until it is started again.
+// StopLifeboat stops lifeboatd with SIGTERM, until StartLifeboat.
 func (s *Sandbox) StopLifeboat() error {
 	if s.lifeboat == nil {
 		return nil

@@ -49,10 +49,10 @@ type Options struct {
 	// OlderKarpenter selects an earlier minor version.
 	OlderKarpenter bool
 	// KarpenterQueue names an interruption queue for Karpenter, which Up creates; default: none,
-	// and Karpenter receives no notices. KarpenterHears lets EventBridge fill it, as Karpenter's
+	// and Karpenter receives no notices. KarpenterOwnQueue lets EventBridge fill it, as Karpenter's
 	// own installation does. Otherwise only Lifeboat's forwarded messages reach it.
-	KarpenterQueue string
-	KarpenterHears bool
+	KarpenterQueue    string
+	KarpenterOwnQueue bool
 	// NoLifeboat does not start lifeboatd until StartLifeboat.
 	NoLifeboat bool
 	// Progress receives every step of Up and Down. It may be nil.
@@ -97,8 +97,8 @@ func (o Options) complete() (Options, error) {
 }
 
 func (o Options) checkKarpenter() error {
-	if !o.Karpenter && (o.OlderKarpenter || o.KarpenterQueue != "") || o.KarpenterHears && o.KarpenterQueue == "" {
-		return errors.New("options of Karpenter: KarpenterHears needs KarpenterQueue, and that, as OlderKarpenter, needs Karpenter")
+	if !o.Karpenter && (o.OlderKarpenter || o.KarpenterQueue != "") || o.KarpenterOwnQueue && o.KarpenterQueue == "" {
+		return errors.New("options of Karpenter: KarpenterOwnQueue needs KarpenterQueue; KarpenterQueue and OlderKarpenter need Karpenter")
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 			t.Errorf("the name %q was taken", name)
 		}
 	}
-	for _, o := range []Options{{KarpenterQueue: "karpenter"}, {Karpenter: true, KarpenterHears: true}, {OlderKarpenter: true}} {
+	for _, o := range []Options{{KarpenterQueue: "karpenter"}, {Karpenter: true, KarpenterOwnQueue: true}, {OlderKarpenter: true}} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "needs Karpenter") {
 			t.Errorf("of %+v came %v", o, err)
 		}

@@ -43,9 +43,9 @@ type Sandbox struct {
 	cluster      *controlplane.ControlPlane
 	machines     *background
 	agents       *agents
-	bootAgents   *bootAgents      // nil where instances are real
-	kwok         *supervisor      // nil where instances are real
-	vpc          *instances.VPC   // nil where they are not
+	bootAgents   *bootAgents      // nil if instances are real
+	kwok         *supervisor      // nil if instances are real
+	vpc          *instances.VPC   // nil if instances are simulated
 	fleet        *instances.Fleet // likewise
 	lifeboat     *supervisor      // nil until it was started once
 	lifeboatAddr string           // of its /readyz

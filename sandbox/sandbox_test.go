@@ -95,7 +95,7 @@ func ended(st sandbox.State) bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			if syscall.Kill(pid, 0) == nil {
-				return false // there is no /proc here
+				return false // this system has no /proc
 			}
 			continue
 		}
@@ -157,7 +157,7 @@ func TestUpInBackgroundAndDown(t *testing.T) {
 	}
 	other, err := start(t, "two")
 	if err != nil {
-		t.Fatalf("a second one beside it: %v", err)
+		t.Fatalf("a second sandbox: %v", err)
 	}
 	if all, err := sandbox.List(); err != nil || len(all) != 2 {
 		t.Errorf("listed %d, %v: want 2", len(all), err)
@@ -207,7 +207,7 @@ func TestKilledSupervisorLeavesNothing(t *testing.T) {
 	if err := syscall.Kill(st.Supervisor, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "its children to die with it", func() bool { return ended(st) })
+	until(t, "its children to end with it", func() bool { return ended(st) })
 	// Its lock is released with its last thread, which may end slightly after the first.
 	until(t, "the killed one to count as one that does not run", func() bool {
 		status, err := sandbox.Inspect("killed")
@@ -286,10 +286,10 @@ func TestKubernetesDetectsPoweredOffMachine(t *testing.T) {
 	if err := sb.EC2().Interrupt([]string{made[0].ID}, ec2.InterruptOptions{Notice: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "Kubernetes to count the node as NotReady, or its Node to go", func() bool { return ready(t, client, node) != corev1.ConditionTrue })
+	until(t, "Kubernetes to mark the node NotReady or to delete it", func() bool { return ready(t, client, node) != corev1.ConditionTrue })
 	// Without the power loss, its stop would have completed long ago.
 	if got := phase(t, client); got != corev1.PodRunning {
-		t.Errorf("the pod on the dark machine is %s, want it as it was", got)
+		t.Errorf("the pod on the machine without power is %s, want Running", got)
 	}
 	until(t, "the Node to be deleted", func() bool { return ready(t, client, node) == "" })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// The restart backoff: no delay the first time, then longer and longer, as for the pods of a
+// The restart backoff: no delay the first time, then increasing delays, as for the pods of a
 // Deployment. A long run resets it.
 const (
 	firstBackOff = 200 * time.Millisecond
@@ -63,7 +63,7 @@ func (k *supervisor) run(ctx context.Context, p *process.Process) error {
 		if time.Since(began) > longRun {
 			wait = firstBackOff
 		}
-		k.log.Warn("program ended, starting it again", "name", k.name, "after", wait, "err", p.Err())
+		k.log.Warn("program ended, restarting it", "name", k.name, "after", wait, "err", p.Err())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -94,7 +94,7 @@ func (k *supervisor) stop() error {
 	return keep.stop()
 }
 
-// kill kills the program as a crash would; it is started again.
+// kill kills the program as a crash would; it is restarted.
 func (k *supervisor) kill() error {
 	k.mu.Lock()
 	p, kept := k.proc, k.keep != nil
@@ -106,7 +106,7 @@ func (k *supervisor) kill() error {
 	return nil
 }
 
-// ErrRestarting says that a program cannot be killed: it has ended already, and will be restarted.
+// ErrRestarting: a program cannot be killed, because it has ended already and will be restarted.
 var ErrRestarting = errors.New("it has ended and will be restarted")
 
 // crash is kill of a running program. A kill between two starts has no effect, and must not count
@@ -134,8 +134,8 @@ func (k *supervisor) current() (*process.Process, error) {
 	return k.proc, nil
 }
 
-// trouble is the error of its last end, if it ends repeatedly.
-func (k *supervisor) trouble() error {
+// lastError is the error of its last end, if it ends repeatedly.
+func (k *supervisor) lastError() error {
 	p, err := k.current()
 	if err != nil {
 		return err

@@ -1,10 +1,9 @@
-// Package assets finds, or builds once, the programs that the sandbox runs but
-// does not contain: a Kubernetes control plane, kwok for simulated nodes, containerd
-// with what belongs to it for real ones, and Karpenter.
+// Package assets finds or builds the programs that the sandbox runs: a Kubernetes control plane, kwok
+// for simulated nodes, containerd and its tools for real ones, and Karpenter.
 //
-// Each is built from the sources of a nested module (modules/NAME) with the go
-// command, and kept outside the tree in a cache keyed by all that goes into it.
-// A second call finds it there within milliseconds.
+// The go command builds each from a nested module (modules/NAME). The results are in a cache outside
+// the tree. The key of an entry is a digest of all its inputs, so a second call finds it within
+// milliseconds.
 package assets
 
 import (
@@ -22,13 +21,13 @@ const (
 	CacheEnv  = "LIFEBOAT_CACHE"  // instead of lifeboat in the user's cache directory
 )
 
-// Paths are the programs, each with the version it was built from.
+// Paths has the programs and their versions.
 type Paths struct {
 	Kubernetes        string // see modules/kubernetes
 	KubernetesVersion string // as v1.36.3
 	Kwok              string // see modules/kwok
 	KwokVersion       string // as v0.8.0
-	// Real is what only real instances need; EnsureReal fills it.
+	// Real has the programs that only real instances need; EnsureReal fills it.
 	Real Real
 	// Karpenter is filled by EnsureKarpenter.
 	Karpenter        string // see modules/karpenter, modules/karpenter-older
@@ -37,15 +36,15 @@ type Paths struct {
 
 // Real are the programs of real instances.
 type Real struct {
-	// Node is a directory with containerd, its shim, the CNI plugins and process 1
-	// of an instance, each by its own name; see modules/containerd.
+	// Node is a directory with containerd, its shim, the CNI plugins and the init process of an
+	// instance; see modules/containerd.
 	Node              string
 	ContainerdVersion string // as v2.4.2
 	Workload          string // the program of the sandbox's images; see modules/workload
 }
 
 // Ensure returns the programs, and builds those that the cache lacks. It reports to progress, which
-// may be nil: a line that changes on a terminal, otherwise a new line now and then. When ctx ends,
+// may be nil: a line that it updates on a terminal, otherwise a new line at intervals. When ctx ends,
 // the build stops and leaves no files. Processes may call it concurrently; only one builds.
 func Ensure(ctx context.Context, progress io.Writer) (Paths, error) {
 	b, err := newBuilder(progress)
@@ -55,7 +54,7 @@ func Ensure(ctx context.Context, progress io.Writer) (Paths, error) {
 	return b.simulated(ctx)
 }
 
-// EnsureReal is Ensure with the programs of real instances besides.
+// EnsureReal is Ensure with the programs of real instances too.
 func EnsureReal(ctx context.Context, progress io.Writer) (Paths, error) {
 	b, err := newBuilder(progress)
 	if err != nil {
@@ -77,12 +76,12 @@ func EnsureReal(ctx context.Context, progress io.Writer) (Paths, error) {
 	return paths, nil
 }
 
-// EnsureKarpenter is Ensure with Karpenter besides.
+// EnsureKarpenter is Ensure with Karpenter too.
 func EnsureKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
 	return ensureKarpenter(ctx, progress, karpenterModule())
 }
 
-// EnsureOlderKarpenter is EnsureKarpenter with an earlier minor version of it, see
+// EnsureOlderKarpenter is EnsureKarpenter with an earlier minor version, see
 // modules/karpenter-older.
 func EnsureOlderKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
 	return ensureKarpenter(ctx, progress, olderKarpenterModule())
@@ -170,8 +169,8 @@ func kwokLDFlags(version string) string {
 	return "-X sigs.k8s.io/kwok/pkg/consts.Version=" + strings.TrimPrefix(version, "v")
 }
 
-// karpenterLDFlags stamps the version as upstream's Makefile does, without which
-// Karpenter's metrics and user agent say "unspecified".
+// karpenterLDFlags stamps the version as upstream's Makefile does. Otherwise the version in
+// Karpenter's metrics and user agent is "unspecified".
 func karpenterLDFlags(version string) string {
 	return "-X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(version, "v")
 }

@@ -118,7 +118,7 @@ func TestEnsureBuildsOnceThenFinds(t *testing.T) {
 	before := out.String()
 	again, _, err := b.ensure(t.Context(), tiny())
 	if err != nil || again != path || out.String() != before {
-		t.Errorf("the second call gave %s, %v, and told %q; want it found", again, err, strings.TrimPrefix(out.String(), before))
+		t.Errorf("the second call gave %s, %v, and printed %q; want the cached program", again, err, strings.TrimPrefix(out.String(), before))
 	}
 	if got := entries(t, b); len(got) != 1 {
 		t.Errorf("the cache holds %q, want the program only", got)
@@ -155,7 +155,7 @@ func TestChangedSourceIsRebuiltAndOldBuildsPruned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Used one hour after the other.
+		// Their uses are one hour apart.
 		at := time.Now().Add(time.Duration(i-10) * time.Hour)
 		if err := os.Chtimes(filepath.Dir(path), at, at); err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestCompilerErrorIsReported(t *testing.T) {
 	write(t, filepath.Join(b.source, "modules", "tiny", "main.go"), "package main\n\nfunc main() { nonsense() }\n")
 	_, _, err := b.ensure(t.Context(), tiny())
 	if err == nil || !strings.Contains(err.Error(), "building tiny v1.2.3: go build: exit status 1") || !strings.Contains(err.Error(), "undefined: nonsense") {
-		t.Errorf("got error %v, want what the compiler says", err)
+		t.Errorf("got error %v, want the compiler error", err)
 	}
 	if got := entries(t, b); len(got) != 0 {
 		t.Errorf("the cache holds %q after a failed build", got)
@@ -253,7 +253,7 @@ func TestWithoutGoExistingBuildsAreUsed(t *testing.T) {
 	t.Setenv("PATH", "/nonexistent")
 	_, _, err := b.ensure(t.Context(), tiny())
 	if err == nil || !strings.Contains(err.Error(), "there is no go command: install Go") {
-		t.Errorf("got error %v, want what to do", err)
+		t.Errorf("got error %v, want the next step", err)
 	}
 	e, err := b.locate(tiny())
 	if err != nil {
@@ -261,7 +261,7 @@ func TestWithoutGoExistingBuildsAreUsed(t *testing.T) {
 	}
 	write(t, e.binary(), "")
 	if path, _, err := b.ensure(t.Context(), tiny()); err != nil || path != e.binary() {
-		t.Errorf("got %s, %v; want what was built before", path, err)
+		t.Errorf("got %s, %v; want the earlier build", path, err)
 	}
 }
 

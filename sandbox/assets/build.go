@@ -24,14 +24,13 @@ const keepOthers = 2
 type module struct {
 	name     string                      // of the first program, and of the directory in modules/
 	pinned   string                      // the required module whose version names the program's; empty: it requires none
-	cold     string                      // how long a build from nothing takes, in words
+	cold     string                      // duration of a first build, in words
 	ldflags  func(version string) string // stamps the version
 	packages []string                    // as the go command names them; nil: the one in the directory
 	tags     string                      // build tags
 }
 
-// unpinned is the version of a program that is made of nothing but Lifeboat's own
-// sources.
+// unpinned is the version of a program that is made only of Lifeboat's own sources.
 const unpinned = "v0"
 
 type builder struct {
@@ -61,7 +60,7 @@ func (b *builder) ensure(ctx context.Context, m module) (path, version string, e
 		return e.binary(), e.version, nil
 	}
 	if err := os.MkdirAll(b.cache, 0o755); err != nil {
-		return "", "", fmt.Errorf("building %s: making the cache: %w: set %s to a directory that can be written", m.name, err, CacheEnv)
+		return "", "", fmt.Errorf("building %s: making the cache: %w: set %s to a writable directory", m.name, err, CacheEnv)
 	}
 	unlock, err := b.lock(ctx, m.name)
 	if err != nil {
@@ -97,7 +96,7 @@ func (b *builder) locate(m module) (entry, error) {
 	return entry{module: m, dir: dir, version: version, flags: flags, home: home}, nil
 }
 
-// exists reports whether the binary is there, and marks it as used.
+// exists reports whether the binary exists, and marks it as used.
 func (e entry) exists() bool {
 	if _, err := os.Stat(e.binary()); err != nil {
 		return false
@@ -111,7 +110,7 @@ func (e entry) exists() bool {
 func (b *builder) build(ctx context.Context, e entry) error {
 	gocmd, err := exec.LookPath("go")
 	if err != nil {
-		return fmt.Errorf("there is no go command: install Go, at least as new as %s asks for, and run this again", filepath.Join(e.dir, "go.mod"))
+		return fmt.Errorf("there is no go command: install Go, at least the version in %s, and run this again", filepath.Join(e.dir, "go.mod"))
 	}
 	if err := b.clearUnfinished(e.name); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lock takes the lock for building one program, across processes. The kernel releases it when its
+// lock takes the lock of one program's build, across processes. The kernel releases it when its
 // holder ends.
 func (b *builder) lock(ctx context.Context, name string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(b.cache, name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
@@ -28,7 +28,7 @@ func (b *builder) lock(ctx context.Context, name string) (unlock func(), err err
 			return nil, fmt.Errorf("taking the lock: %w", err)
 		}
 		if !told {
-			b.progress.say("waiting for another lifeboat that is building " + name)
+			b.progress.println("waiting for another lifeboat that builds " + name)
 			told = true
 		}
 		select {

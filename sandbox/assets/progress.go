@@ -37,8 +37,8 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, every: plainEvery}
 }
 
-// say writes a permanent line. A failed write of progress does not stop the build.
-func (p *progress) say(line string) { fmt.Fprintf(p.w, "%s%s\n", p.clear(), line) }
+// println writes a permanent line. A failed write of progress does not stop the build.
+func (p *progress) println(line string) { fmt.Fprintf(p.w, "%s%s\n", p.clear(), line) }
 
 // update writes a line that the next one may replace.
 func (p *progress) update(line string) {
@@ -46,7 +46,7 @@ func (p *progress) update(line string) {
 		fmt.Fprint(p.w, p.clear()+line)
 		return
 	}
-	p.say(line)
+	p.println(line)
 }
 
 func (p *progress) clear() string {
@@ -61,7 +61,7 @@ func (p *progress) built(name, version, path string, took time.Duration) {
 	if info, err := os.Stat(path); err == nil {
 		size = info.Size()
 	}
-	p.say(fmt.Sprintf("built %s %s in %s (%d MB)", name, version, took.Round(time.Second), size/1e6))
+	p.println(fmt.Sprintf("built %s %s in %s (%d MB)", name, version, took.Round(time.Second), size/1e6))
 }
 
 // follow reports on a running go build until it or ctx ends. Its error is the build's.
@@ -69,7 +69,7 @@ func (p *progress) follow(ctx context.Context, build *process.Process, log build
 	started := time.Now()
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
-	p.update(fmt.Sprintf("building %s (%s from nothing, once)", what, cold))
+	p.update(fmt.Sprintf("building %s (the first build takes %s)", what, cold))
 	for {
 		select {
 		case <-build.Done():
@@ -81,17 +81,17 @@ func (p *progress) follow(ctx context.Context, build *process.Process, log build
 			}
 			return log.explain(build.Err())
 		case <-ctx.Done():
-			p.say("stopped building " + what)
+			p.println("stopped building " + what)
 			return ctx.Err()
 		case <-tick.C:
-			p.update(fmt.Sprintf("building %s: %s, %s (%s from nothing, once)",
+			p.update(fmt.Sprintf("building %s: %s, %s (the first build takes %s)",
 				what, log.summary(), time.Since(started).Round(time.Second), cold))
 		}
 	}
 }
 
-// buildLog is the output of `go build -v`: a line for each module that is
-// downloaded, then the import path of each package that is compiled.
+// buildLog is the output of `go build -v`: a line for each downloaded module, then the import path of
+// each compiled package.
 type buildLog struct{ path string }
 
 func (l buildLog) lines() (packages, downloads int, rest []string) {
@@ -124,7 +124,7 @@ func (l buildLog) summary() string {
 	return fmt.Sprintf("%d packages", packages)
 }
 
-// explain turns the end of go build into an error with what it complained about.
+// explain returns the error of go build with its messages.
 func (l buildLog) explain(err error) error {
 	var exit *process.ExitError
 	if errors.As(err, &exit) {

@@ -16,10 +16,10 @@ import (
 
 const rootModule = "github.com/lifeboat-dev/lifeboat"
 
-var errNoSource = errors.New("the sandbox builds its programs from Lifeboat's sources, which are not here")
+var errNoSource = errors.New("the sandbox builds its programs from Lifeboat's sources, which were not found")
 
-// findSource returns Lifeboat's root directory: what $LIFEBOAT_SOURCE names, or
-// the first one at or above the working directory or this program.
+// findSource returns Lifeboat's root directory: $LIFEBOAT_SOURCE, or the first one at or above the
+// working directory or this program.
 func findSource() (string, error) {
 	if dir := os.Getenv(SourceEnv); dir != "" {
 		if !isRoot(dir) {
@@ -57,7 +57,7 @@ func isRoot(dir string) bool {
 	return err == nil && rootLine.Match(mod)
 }
 
-// pinnedVersion reads from a go.mod at which version it requires a module.
+// pinnedVersion reads the required version of a module from a go.mod.
 func pinnedVersion(goMod []byte, path string) (string, error) {
 	line := regexp.MustCompile(`(?m)^\s*(?:require\s+)?` + regexp.QuoteMeta(path) + `\s+(v\S+)`)
 	m := line.FindSubmatch(goMod)
@@ -67,8 +67,8 @@ func pinnedVersion(goMod []byte, path string) (string, error) {
 	return string(m[1]), nil
 }
 
-// buildKey digests all that a binary is made of: the module's go.mod, go.sum and
-// Go files, the toolchain, the platform and the linker's flags.
+// buildKey is a digest of all inputs of a binary: the module's go.mod, go.sum and Go files, the
+// toolchain, the platform and the linker's flags.
 func buildKey(dir, ldflags, goVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s/%s %q\n", goVersion, runtime.GOOS, runtime.GOARCH, ldflags)
@@ -100,9 +100,8 @@ func buildKey(dir, ldflags, goVersion string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }
 
-// goVersion asks the go command in dir which toolchain it would use. Without a go
-// command it is the one that built this program: what was built before can
-// still be found.
+// goVersion is the toolchain that the go command uses in dir. Without a go command it is the toolchain
+// of this program, so that earlier builds are still found.
 func goVersion(dir string) string {
 	cmd := exec.Command("go", "env", "GOVERSION")
 	cmd.Dir = dir

@@ -23,7 +23,7 @@ func TestFindSource(t *testing.T) {
 	t.Run("named wrongly", func(t *testing.T) {
 		t.Setenv(SourceEnv, filepath.Join(root, "modules", "tiny")) // a go.mod, but not ours
 		if _, err := findSource(); err == nil || !strings.Contains(err.Error(), "set it to a clone") {
-			t.Errorf("got error %v, want what to do", err)
+			t.Errorf("got error %v, want the next step", err)
 		}
 	})
 	t.Run("above the working directory", func(t *testing.T) {
@@ -37,12 +37,12 @@ func TestFindSource(t *testing.T) {
 		t.Setenv(SourceEnv, "")
 		t.Chdir(t.TempDir())
 		if _, err := findSource(); err == nil || !strings.Contains(err.Error(), "run this within a clone, or set LIFEBOAT_SOURCE") {
-			t.Errorf("got error %v, want what to do", err)
+			t.Errorf("got error %v, want the next step", err)
 		}
 	})
 }
 
-// The modules that Ensure builds must be there, pinned, and without a cache that hides it if they are not.
+// The modules that Ensure builds must exist and be pinned. A cached build must not hide an error.
 func TestRealModulesAreFound(t *testing.T) {
 	t.Setenv(CacheEnv, t.TempDir())
 	b, err := newBuilder(nil)
@@ -115,7 +115,7 @@ func TestTerminalLineIsOverwritten(t *testing.T) {
 	p := &progress{w: out, terminal: true, every: time.Second}
 	p.update("one")
 	p.update("two")
-	p.say("three")
+	p.println("three")
 	if want := "\r\x1b[Kone\r\x1b[Ktwo\r\x1b[Kthree\n"; out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
 	}

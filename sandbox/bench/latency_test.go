@@ -60,9 +60,9 @@ func (r *rig) latencies(n int) map[string][]float64 {
 	return report
 }
 
-// apart is the time between two warnings. Lifeboat treats notices within half a second as one
+// warningInterval is the time between two warnings. Lifeboat treats notices within half a second as one
 // burst, and waits for more.
-const apart = time.Second
+const warningInterval = time.Second
 
 // rest waits for the last burst to end, so that the next warning reaches an idle cluster.
 func (r *rig) rest() {
@@ -70,7 +70,7 @@ func (r *rig) rest() {
 	select {
 	case <-r.Context().Done():
 		r.Fatal(r.Context().Err())
-	case <-time.After(apart):
+	case <-time.After(warningInterval):
 	}
 }
 
@@ -127,7 +127,7 @@ func (r *rig) floorNotice(url string, i int) time.Time {
 // Interruption.
 func (r *rig) untilRecorded(i int) {
 	r.Helper()
-	r.until("the Interruption to tell of all evictions", 2*time.Minute, func() (bool, error) {
+	r.until("the Interruption to record all evictions", 2*time.Minute, func() (bool, error) {
 		var in v1alpha1.Interruption
 		if err := r.admin.Get(r.Context(), client.ObjectKey{Name: instance(i)}, &in); err != nil {
 			return false, err

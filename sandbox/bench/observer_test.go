@@ -175,7 +175,7 @@ func (o *observer) evictedBefore(version uint64) int {
 	return n
 }
 
-// shortGrace counts pods that graceLost less than their full grace period before the deadline. Outside a
+// shortGrace counts pods with less than their full grace period before the deadline. Outside a
 // storm every pod has enough time.
 func (o *observer) shortGrace(deadline time.Time) int {
 	o.mu.Lock()

@@ -38,11 +38,11 @@ func TestUnknownCommandsAreFoundInDocs(t *testing.T) {
 	t.Parallel()
 	found := doccommands.ToCopy("```sh\neval \"$(lifeboat sandbox enf)\"\n```\n")
 	if len(found) != 1 || understood(found[0], true) == nil {
-		t.Errorf("found %q, and no fault in it", found)
+		t.Errorf("found %q, and no error in it", found)
 	}
 }
 
-// understood says what is wrong with arguments of this program.
+// understood returns the error in arguments of this program, if any.
 func understood(args []string, whole bool) error {
 	s := newSession(command.Env{Args: []string{"lifeboat-sandbox"}, Getenv: func(string) string { return "" }})
 	return doccommands.Understood(newRoot(s), args, whole)

@@ -16,17 +16,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// clock is what the program takes for now.
+// clock is the current time of the program.
 var clock = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
-// harness runs the program with all that is outside replaced.
+// harness runs the program with fakes of its environment.
 type harness struct {
 	t      *testing.T
 	getenv map[string]string
 	setup  func(*session)
 }
 
-// result is what a run of the program left behind.
+// result is the result of a run of the program.
 type result struct {
 	code     int
 	out, err string

@@ -32,7 +32,7 @@ func TestEveryCommandHasExampleAndSummary(t *testing.T) {
 	}
 }
 
-// What help and errors call the commands is what the user writes.
+// Help and errors name the commands as the user writes them.
 func TestCommandsUseInvokedName(t *testing.T) {
 	h := &harness{t: t, getenv: map[string]string{command.CalledAsEnv: "kubectl lifeboat"}}
 	for args, want := range map[string]string{
@@ -45,7 +45,7 @@ func TestCommandsUseInvokedName(t *testing.T) {
 	} {
 		r := h.run(t.Context(), strings.Fields(args)...)
 		if !strings.Contains(r.out+r.err, want) {
-			t.Errorf("%s does not say %q: %s%s", args, want, r.out, r.err)
+			t.Errorf("%s lacks %q: %s%s", args, want, r.out, r.err)
 		}
 	}
 }

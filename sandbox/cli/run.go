@@ -1,5 +1,5 @@
-// Package cli is the program lifeboat-sandbox: the commands under `lifeboat sandbox`, which
-// the program lifeboat passes on. One file a command.
+// Package cli is the program lifeboat-sandbox: the commands under `lifeboat sandbox`, which the
+// program lifeboat forwards to it. Each command has a file.
 package cli
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Run runs the program and returns its exit code. A cancelled ctx is Ctrl-C.
 func Run(ctx context.Context, env command.Env) int {
-	// The libraries' own logs would break the progress line and repeat what the errors say.
+	// The libraries' own logs would break the progress line and repeat the errors.
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	return newSession(env).run(ctx)
@@ -57,8 +57,8 @@ func (s *session) run(ctx context.Context) int {
 	return command.Finish(ctx, root.ExecuteContext(ctx), s.err, s.hint)
 }
 
-// arguments are those of the root, which calls itself as the program lifeboat does: help
-// and errors name commands as the user writes them.
+// arguments are the arguments of the root command. Its name is that of the program lifeboat, so that
+// help and errors name commands as the user writes them.
 func arguments(args []string) []string {
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
 		return slices.Insert(slices.Clone(args), 1, "sandbox")

@@ -56,7 +56,7 @@ instances, and lifeboatd, all as processes that listen on loopback only. With
 
 // addName adds the flag --name. The global --sandbox names one as well.
 func (s *session) addName(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "name", "", "the sandbox's name; several live side by side (default \""+sandbox.DefaultName+"\")")
+	cmd.Flags().StringVar(name, "name", "", "the sandbox's name; several can run at the same time (default \""+sandbox.DefaultName+"\")")
 }
 
 // nameOf is the name of the selected sandbox.

@@ -26,8 +26,8 @@ func newSandboxDemo(s *session) *cobra.Command {
 	var small bool
 	cmd := &cobra.Command{
 		Use:   "demo [SCENARIO]",
-		Short: "Play a scenario in a sandbox of its own, and take it down again",
-		Long: fmt.Sprintf(`Play a scenario in a sandbox of its own, live, and take it down again.
+		Short: "Run a scenario in a new sandbox, and remove the sandbox",
+		Long: fmt.Sprintf(`Run a scenario in a new sandbox, show its timeline, and remove the sandbox.
 
 SCENARIO is one of those built in (%s), or the path of a
 .txtar file. Without one it is %s: Karpenter, unmodified,
@@ -42,7 +42,7 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 		Example: `  lifeboat sandbox demo
   lifeboat sandbox demo --small
   lifeboat sandbox demo -o json | jq .secondsToSpare
-  lifeboat sandbox demo my-story.txtar`,
+  lifeboat sandbox demo my-scenario.txtar`,
 		Args: command.Arguments(0, 1, "at most one scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := defaultScenario
@@ -66,7 +66,7 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 }
 
 func (s *session) demo(ctx context.Context, f superviseFlags, name string) error {
-	story, err := readScenario(name)
+	sc, err := readScenario(name)
 	if err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (s *session) demo(ctx context.Context, f superviseFlags, name string) error
 		stream = s.err
 	}
 	options := f.options(s)
-	options.Name = f.name // if none is given, the scenario's own: a sandbox that is up is left alone
+	options.Name = f.name // the default is the scenario's name, so that a running sandbox is not used
 	render, finish := s.steps()
 	options.Progress = render
-	report, err := s.sandboxes.play(ctx, story, scenario.Options{
+	report, err := s.sandboxes.play(ctx, sc, scenario.Options{
 		Sandbox: options, Moment: scenario.RenderMoment(stream),
 	})
 	finish()
@@ -89,7 +89,7 @@ func (s *session) demo(ctx context.Context, f superviseFlags, name string) error
 	}
 	var failed *scenario.FailedError
 	if errors.As(err, &failed) {
-		return command.ExitError{Code: command.ExitFailed} // the report says what failed
+		return command.ExitError{Code: command.ExitFailed} // the report has the failures
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (s *session) launch(ctx context.Context, state sandbox.State, count int) er
 	return awaitReady(ctx, c, wanted, progress)
 }
 
-// awsConfig is the configuration for the sandbox's AWS. It uses nothing of the user's own
+// awsConfig is the configuration for the sandbox's AWS. It ignores the user's own AWS
 // configuration.
 func awsConfig(state sandbox.State) aws.Config {
 	return awshttp.Use(aws.Config{
@@ -106,7 +106,7 @@ func awaitReady(ctx context.Context, c client.Client, wanted map[string]bool, pr
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-giveUp:
-			return fmt.Errorf("%d of %d nodes are ready after %s: the sandbox's log, sandbox.log in its directory, says why", ready, len(wanted), nodePatience)
+			return fmt.Errorf("%d of %d nodes are ready after %s: see sandbox.log in the directory of the sandbox", ready, len(wanted), nodePatience)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// superviseFlags are the options of a sandbox as flags, for `up`, which takes
-// them from the user, and for `supervise`, which `up` starts with them.
+// superviseFlags are the options of a sandbox as flags. The user gives them to `up`, and `up` passes
+// them to `supervise`.
 type superviseFlags struct {
 	name, account, region, lifeboatd string
 	bootDelay                        time.Duration
@@ -29,7 +29,7 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
 	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
 	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
-	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "leave lifeboatd out, to run your own")
+	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "do not start lifeboatd, so that you can run your own")
 }
 
 func (f *superviseFlags) options(s *session) sandbox.Options {
@@ -59,8 +59,8 @@ func newSandboxSupervise(s *session) *cobra.Command {
 	var f superviseFlags
 	cmd := &cobra.Command{
 		Use:     "supervise",
-		Short:   "Be the process that a sandbox belongs to",
-		Long:    "Be the process that a sandbox belongs to, until SIGTERM. `sandbox up` starts it.",
+		Short:   "Run as the supervisor of a sandbox",
+		Long:    "Run as the supervisor of a sandbox, until SIGTERM. `sandbox up` starts it.",
 		Example: "  lifeboat sandbox supervise --name default",
 		Hidden:  true,
 		Args:    command.Arguments(0, 0, "no arguments"),
@@ -69,6 +69,6 @@ func newSandboxSupervise(s *session) *cobra.Command {
 		},
 	}
 	f.add(s, cmd)
-	cmd.Flags().BoolVar(&f.real, "real", false, "make instances that are real")
+	cmd.Flags().BoolVar(&f.real, "real", false, "run real instances")
 	return cmd
 }

@@ -54,7 +54,7 @@ type testHarness struct {
 	report   *scenario.Report
 	failure  error
 	played   scenario.Options
-	story    string // the name of the scenario that ran
+	scenario string // the name of the scenario that ran
 }
 
 func (m *testHarness) use(s *session) {
@@ -91,8 +91,8 @@ func (m *testHarness) use(s *session) {
 			return nil
 		},
 		play: func(_ context.Context, sc *scenario.Scenario, o scenario.Options) (*scenario.Report, error) {
-			m.played, m.story = o, sc.Name
-			o.Moment(scenario.Moment{Kind: scenario.MomentNotice, Node: "a", Text: "AWS takes a back"})
+			m.played, m.scenario = o, sc.Name
+			o.Moment(scenario.Moment{Kind: scenario.MomentNotice, Node: "a", Text: "AWS reclaims a"})
 			return m.report, m.failure
 		},
 	}
@@ -251,7 +251,7 @@ func TestDemo(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.PodsMoved != c.report.PodsMoved || got.Passed != c.report.Passed {
 				t.Errorf("%v: standard output is not the report alone: %s", err, r.out)
 			}
-			if !strings.Contains(r.err, "AWS takes a back") {
+			if !strings.Contains(r.err, "AWS reclaims a") {
 				t.Errorf("the timeline is not on standard error: %s", r.err)
 			}
 			if m.played.Sandbox.Name != "" {
@@ -265,10 +265,10 @@ func TestDemoScenario(t *testing.T) {
 	for args, want := range map[string]string{"": "spot-walkthrough 0s", "--small": "first-voyage 0s", "surge": "surge 0s", "--boot-delay=3s": "spot-walkthrough 3s"} {
 		m := &testHarness{report: &scenario.Report{Passed: true}}
 		r := (&harness{t: t, setup: m.use}).run(t.Context(), append([]string{"demo"}, strings.Fields(args)...)...)
-		if !strings.Contains(r.out, "AWS takes a back") {
+		if !strings.Contains(r.out, "AWS reclaims a") {
 			t.Errorf("the timeline is not on standard output: %s", r.out)
 		}
-		if got := m.story + " " + m.played.Sandbox.BootDelay.String(); got != want {
+		if got := m.scenario + " " + m.played.Sandbox.BootDelay.String(); got != want {
 			t.Errorf("demo %s played %s, want %s", args, got, want)
 		}
 	}

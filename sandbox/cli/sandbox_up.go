@@ -85,7 +85,7 @@ this machine's addresses: it cannot be told otherwise.`,
 			}
 			f.real = nodes.real
 			if f.real && !cmd.Flags().Changed("boot-delay") {
-				f.bootDelay = 0 // booting takes its real time
+				f.bootDelay = 0 // real instances boot in their own time
 			}
 			return s.up(cmd.Context(), f, nodes.count)
 		},
@@ -126,7 +126,7 @@ func (s *session) up(ctx context.Context, f superviseFlags, nodes int) error {
 	return nil
 }
 
-// greet says how to use a new sandbox.
+// greet explains how to use a new sandbox.
 func (s *session) greet(state sandbox.State) {
 	flag := ""
 	if state.Name != sandbox.DefaultName {

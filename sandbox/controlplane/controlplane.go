@@ -36,10 +36,10 @@ const (
 	stopGrace = 45 * time.Second
 )
 
-// Options say how to run a control plane.
+// Options are the options of a control plane.
 type Options struct {
-	Binary string // the kubernetes program, as assets.Ensure gives it; required
-	Dir    string // where everything is written; made if missing; required
+	Binary string // the kubernetes program, from assets.Ensure; required
+	Dir    string // directory of all files; created if missing; required
 
 	// NodeMonitorGracePeriod is how long a node may be silent before it becomes NotReady. 0 means
 	// Kubernetes' default, 50 s. A node must send several heartbeats within it.
@@ -61,11 +61,11 @@ type Options struct {
 
 // Network is a separate network that a control plane can run in.
 type Network interface {
-	// Address is the control plane's there, for the machines in it.
+	// Address is the control plane's address for the machines in it.
 	Address() string
 	// Enter moves the calling thread into the network, permanently.
 	Enter() error
-	// Listen listens there.
+	// Listen listens in the network.
 	Listen(address string) (*net.TCPListener, error)
 	// Carry forwards connections from a listener of this machine to an address there, for the
 	// lifetime of the network.
@@ -239,7 +239,7 @@ func (c *ControlPlane) URL() string {
 	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(c.port))
 }
 
-// LogFile is where the process writes.
+// LogFile is the path of the process's log.
 func (c *ControlPlane) LogFile() string { return c.path("control-plane.log") }
 
 // PID is the id of the current process.
@@ -248,7 +248,7 @@ func (c *ControlPlane) PID() int { return c.proc.PID() }
 // Done is closed when the current process has ended; a Restart makes a new one.
 func (c *ControlPlane) Done() <-chan struct{} { return c.proc.Done() }
 
-// Err says why the process ended unexpectedly, with the end of its log; see process.Process.Err.
+// Err is the reason why the process ended unexpectedly, with the end of its log; see process.Process.Err.
 func (c *ControlPlane) Err() error { return c.proc.Err() }
 
 // Stop stops the components in order, which takes about 3 s. The data stays.

@@ -90,7 +90,7 @@ func TestVersionMatchesBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.GitVersion != paths.KubernetesVersion || v.Major != "1" || v.Minor == "" {
-		t.Errorf("the server says %s (%s.%s), want %s", v.GitVersion, v.Major, v.Minor, paths.KubernetesVersion)
+		t.Errorf("the server has version %s (%s.%s), want %s", v.GitVersion, v.Major, v.Minor, paths.KubernetesVersion)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestDataSurvivesKillAndStop(t *testing.T) {
 		end() // immediately, with no time to flush
 		<-c.Done()
 		if err := c.Err(); err != nil {
-			t.Errorf("a wanted end is an error: %v", err)
+			t.Errorf("a requested end is an error: %v", err)
 		}
 		begun := time.Now()
 		if err := c.Restart(t.Context()); err != nil {
@@ -149,7 +149,7 @@ func TestTwoControlPlanesAreIndependent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Error("one's administrator may act on the other")
+		t.Error("the administrator of one has access to the other")
 	}
 }
 
@@ -200,7 +200,7 @@ func createBinding(t *testing.T, admin *kubernetes.Clientset, subject rbacv1.Sub
 	return err
 }
 
-// Controller manager and scheduler are there: a Deployment's pod is made, and bound to a node.
+// Controller manager and scheduler run: the pod of a Deployment is created and bound to a node.
 func TestControllersWork(t *testing.T) {
 	c := start(t, controlplane.Options{NodeMonitorGracePeriod: 10 * time.Minute})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -101,7 +101,7 @@ func (r *rig) scaleUpAndDown() {
 // from its own queue and evicts at once.
 func TestKarpenterHandlesInterruptionAlone(t *testing.T) {
 	t.Parallel()
-	r := newKarpenterRig(t, sandbox.Options{NoLifeboat: true, KarpenterQueue: "karpenter", KarpenterHears: true})
+	r := newKarpenterRig(t, sandbox.Options{NoLifeboat: true, KarpenterQueue: "karpenter", KarpenterOwnQueue: true})
 	r.apply(deployment("web", 1, 0))
 	r.untilRunning("web", 1)
 	interrupted := r.EC2().Instances()[0]

@@ -1,8 +1,8 @@
 // Package images writes container images without a container tool: an OCI
 // archive with the sandbox's own images, which containerd imports.
 //
-// An image here is one static program and nothing else: no shell, no libraries,
-// no users. The same program gives the same bytes each time.
+// An image is one static program: no shell, no libraries, no users. The same program gives the same
+// bytes each time.
 package images
 
 import (
@@ -21,24 +21,24 @@ import (
 // Names of the sandbox's images. They are in no registry: a pod names them with
 // imagePullPolicy Never.
 const (
-	// Workload is modules/workload, a server and a load; its command is the
-	// program, /workload, and needs an argument.
+	// Workload is modules/workload, a server and a load generator. Its command is /workload, and
+	// needs an argument.
 	Workload = "lifeboat.dev/sandbox/workload:dev"
-	// Pause is the same program as the holder of a pod's namespaces.
+	// Pause is the same program in the role of the pause container.
 	Pause = "lifeboat.dev/sandbox/pause:dev"
 )
 
 // ProgramPath is where the program is within an image, for exec hooks.
 const ProgramPath = "/workload"
 
-// Image is one image of an archive: the program, and how it is started.
+// Image is one image of an archive: the program and its arguments.
 type Image struct {
-	Name string // with a tag, and a registry's host or what looks like one
+	Name string // with a registry host and a tag
 	Args []string
 }
 
-// WriteFile writes the sandbox's images, Workload and Pause, made of the program
-// at that path, into an archive at file. It replaces the file in one step.
+// WriteFile writes the sandbox's images, Workload and Pause, into an archive. It replaces the file in
+// one step.
 func WriteFile(file, program string) error {
 	binary, err := os.ReadFile(program)
 	if err != nil {
@@ -94,8 +94,8 @@ func Write(w io.Writer, program []byte, images []Image) error {
 	return writeTar(w, files, 0o644)
 }
 
-// layerOf is a file system with the program in it. A layer's digest is that of
-// its tar, so nothing of the clock or of this machine goes in.
+// layerOf is a file system with the program in it. A layer's digest is that of its tar, so the tar has
+// no times or owners.
 func layerOf(program []byte) ([]byte, error) {
 	var layer bytes.Buffer
 	if err := writeTar(&layer, []file{{ProgramPath[1:], program}}, 0o755); err != nil {
@@ -135,7 +135,7 @@ type blobs struct {
 	seen  map[string]bool
 }
 
-// add adds a blob, unless it is there, and returns how it is referred to.
+// add adds a blob unless it exists, and returns its descriptor.
 func (b *blobs) add(mediaType string, data []byte) descriptor {
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// contents reads a tar; every entry has to be a plain file without a time or an owner.
+// contents reads a tar; every entry must be a plain file without a time or an owner.
 func contents(t *testing.T, archive []byte, mode int64) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -38,13 +38,13 @@ func contents(t *testing.T, archive []byte, mode int64) map[string][]byte {
 			t.Fatal(err)
 		}
 		if _, twice := out[h.Name]; twice {
-			t.Errorf("%s is there twice", h.Name)
+			t.Errorf("%s exists twice", h.Name)
 		}
 		out[h.Name] = data
 	}
 }
 
-// blob returns what a descriptor refers to; its size and digest have to be right.
+// blob returns what a descriptor refers to; its size and digest must match.
 func blob(t *testing.T, files map[string][]byte, d descriptor) []byte {
 	t.Helper()
 	data, ok := files["blobs/"+strings.ReplaceAll(d.Digest, ":", "/")]
@@ -70,7 +70,7 @@ func decode[T any](t *testing.T, data []byte) T {
 }
 
 func TestArchiveIndexReferencesProgram(t *testing.T) {
-	program := []byte("\x7fELF, or so it says")
+	program := []byte("\x7fELF, a program")
 	var archive bytes.Buffer
 	images := []Image{{Name: "example.com/a:1"}, {Name: "example.com/b:2", Args: []string{"pause", "--long"}}}
 	if err := Write(&archive, program, images); err != nil {
@@ -109,7 +109,7 @@ func TestArchiveIndexReferencesProgram(t *testing.T) {
 			t.Errorf("layer (-want +got):\n%s", diff)
 		}
 	}
-	if want := 2 + 1 + 2*2; len(files) != want { // the layer is there once
+	if want := 2 + 1 + 2*2; len(files) != want { // one shared layer
 		t.Errorf("%d files, want %d", len(files), want)
 	}
 }

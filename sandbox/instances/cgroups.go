@@ -17,8 +17,8 @@ import (
 const (
 	// cgroupHome is where distributions mount cgroups.
 	cgroupHome = "/sys/fs/cgroup"
-	// sweepPatience is how long killed processes may take to end.
-	sweepPatience = 15 * time.Second
+	// sweepTimeout is how long killed processes may take to end.
+	sweepTimeout = 15 * time.Second
 )
 
 func hasCgroups() bool {
@@ -30,7 +30,7 @@ func hasCgroups() bool {
 // Sweep kills the processes and removes the directories of the cgroups of that name, which is that
 // of Options.Cgroup, or of an instance below it. None may exist.
 func Sweep(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	for {
 		err := sweep(name)
@@ -39,7 +39,7 @@ func Sweep(ctx context.Context, name string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("removing what is left of instances: %w", err)
+			return fmt.Errorf("removing the remains of instances: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

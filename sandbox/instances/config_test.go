@@ -38,7 +38,7 @@ func exampleSpec(t *testing.T, instanceType string, cpus int) spec {
 	}
 }
 
-// TestFilesOfAnInstance compares all that an instance is configured with.
+// TestFilesOfAnInstance compares the whole configuration of an instance.
 func TestFilesOfAnInstance(t *testing.T) {
 	files, err := exampleSpec(t, "m5.large", 2).files()
 	if err != nil {
@@ -69,8 +69,8 @@ func TestMoreCPUsThanHost(t *testing.T) {
 		cpus               int
 		managed            bool
 	}{
-		{"as many as there are: cgroups by class of service", "m5.large", 2, true},
-		{"more: the kubelet cannot hand out what is not there", "m5.2xlarge", 2, false},
+		{"as many: cgroups by class of service", "m5.large", 2, true},
+		{"more: the kubelet cannot assign missing CPUs", "m5.2xlarge", 2, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			config := kubeletConfig(exampleSpec(t, tc.instanceType, tc.cpus))

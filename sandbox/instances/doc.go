@@ -3,7 +3,7 @@
 //
 // An instance boots in one or two seconds. A power cut takes its link down, so nothing that it
 // still sends arrives, and kills its process 1; the kernel then ends all its processes. Its disk is
-// memory. When a user terminates or stops it, it shuts down first: a stand-in for systemd-logind
+// memory. When a user terminates or stops it, it shuts down first: a substitute for systemd-logind
 // (modules/containerd/instance/login1) notifies its kubelet, which stops the pods.
 //
 // The network is a [VPC] in a namespace that is not visible from outside. It uses no port, address

@@ -38,7 +38,7 @@ type Cluster interface {
 
 // Options configure a Fleet. All except Log are required.
 type Options struct {
-	Dir string // everything that is written; it is made
+	Dir string // directory of all files; it is created
 	// Cgroup is the directory of their cgroups in each hierarchy: a plain name, no
 	// other sandbox's.
 	Cgroup   string
@@ -55,11 +55,11 @@ type Fleet struct {
 	opts  Options
 	proxy string // kube-proxy's kubeconfig
 
-	mu    sync.Mutex // guards what follows
-	on    map[string]*instance
-	pods  map[string]int // the pod range of each instance, until it is terminated
-	boots int            // so far, for names
-	going sync.WaitGroup // instances whose power is being cut
+	mu      sync.Mutex // guards what follows
+	on      map[string]*instance
+	pods    map[string]int // the pod range of each instance, until it is terminated
+	boots   int            // so far, for names
+	cutting sync.WaitGroup // instances whose power is being cut
 }
 
 // NewFleet creates a fleet without instances, and the images that instances start with.
@@ -159,9 +159,9 @@ func (f *Fleet) Cut(_ context.Context, m machines.Machine) error {
 		f.opts.Log.Warn("instance had ended without a request", "instance", m.ID, "err", err)
 	}
 	err := i.unplug()
-	f.going.Go(func() {
+	f.cutting.Go(func() {
 		if err := i.clear(); err != nil {
-			f.opts.Log.Warn("instance not cleared away", "instance", m.ID, "err", err)
+			f.opts.Log.Warn("instance not cleaned up", "instance", m.ID, "err", err)
 		}
 		if m.State == ec2.ShuttingDown || m.State == ec2.Terminated {
 			f.mu.Lock()
@@ -186,7 +186,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 		m.ID = id
 		errs = append(errs, f.Cut(ctx, m))
 	}
-	f.going.Wait()
+	f.cutting.Wait()
 	return errors.Join(append(errs, Sweep(ctx, f.opts.Cgroup))...)
 }
 

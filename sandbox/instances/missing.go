@@ -15,7 +15,7 @@ var programs = []struct{ name, pkg string }{{"runc", "runc"}, {"nft", "nftables"
 // Missing returns an error that lists what this machine lacks for real instances; nil if nothing.
 func Missing() error {
 	if runtime.GOOS != "linux" {
-		return errors.New("real instances need Linux: leave them out, the simulated ones run anywhere")
+		return errors.New("real instances need Linux: use simulated ones, which run anywhere")
 	}
 	var lacks, packages []string
 	if os.Geteuid() != 0 {

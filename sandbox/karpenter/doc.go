@@ -1,6 +1,6 @@
-// Package karpenter runs Karpenter, unmodified, as a process of its own against a
-// sandbox's cluster and emulated AWS: capacity comes from it, as on EKS.
+// Package karpenter runs unmodified Karpenter as a process, against a sandbox's cluster and emulated
+// AWS.
 //
-// It is the administrator in the cluster, and meets no instance metadata: where it
-// is and who it is stands in its environment.
+// It has the administrator's permissions in the cluster. It reads no instance metadata: environment
+// variables have its region and credentials.
 package karpenter

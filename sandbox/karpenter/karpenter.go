@@ -11,13 +11,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// stopGrace covers an orderly stop; Karpenter ends its polls of the queue with it.
+// stopGrace is enough for Karpenter to end its polls of the queue.
 const stopGrace = 20 * time.Second
 
-// Options say how to run Karpenter. All is required but Queue.
+// Options are the options of Karpenter. All are required except Queue.
 type Options struct {
-	Binary     string // as assets.EnsureKarpenter gives it
-	Kubeconfig string // with which it may do everything
+	Binary     string // from assets.EnsureKarpenter
+	Kubeconfig string // of an administrator
 	LogFile    string // JSON lines
 	Dir        string // its working directory
 
@@ -36,8 +36,8 @@ type Options struct {
 	MetricsPort, HealthPort string
 }
 
-// Start starts Karpenter, whose CRDs must be there. It is up when /readyz on its
-// HealthPort says so. ctx bounds the starting only.
+// Start starts Karpenter. Its CRDs must exist. It is ready when /readyz on its HealthPort succeeds.
+// ctx bounds only the start.
 func Start(ctx context.Context, o Options) (*process.Process, error) {
 	if o.Binary == "" || o.Kubeconfig == "" || o.LogFile == "" || o.AWSEndpoint == "" {
 		return nil, errors.New("starting Karpenter: Binary, Kubeconfig, LogFile and AWSEndpoint are required")

@@ -20,18 +20,18 @@ const NodeRole = "KarpenterNodeRole-sandbox"
 //go:embed manifests/default.yaml
 var defaults []byte
 
-// CRDs are those that belong to a Karpenter, as its program prints them.
+// CRDs returns the CRDs of a Karpenter, as its program prints them.
 func CRDs(ctx context.Context, binary string) ([]*unstructured.Unstructured, error) {
 	text, err := exec.CommandContext(ctx, binary, "crds").Output()
 	if err != nil {
-		return nil, fmt.Errorf("asking Karpenter for its CRDs: %w", err)
+		return nil, fmt.Errorf("reading the CRDs of Karpenter: %w", err)
 	}
 	return read(text)
 }
 
-// Defaults are the EC2NodeClass and the NodePool, both called "default", of a
-// sandbox's first steps with Karpenter: spot instances of the categories c, m and r.
-// An empty node goes consolidateAfter after its last pod; 0 is 30 s.
+// Defaults returns an EC2NodeClass and a NodePool, both called "default": spot instances of the
+// categories c, m and r. Karpenter removes an empty node consolidateAfter after its last pod; 0 is
+// 30 s.
 func Defaults(consolidateAfter time.Duration) (nodeClass, nodePool *unstructured.Unstructured, err error) {
 	objects, err := read(defaults)
 	if err != nil {

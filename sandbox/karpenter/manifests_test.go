@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _, _ := unstructured.NestedString(again.Object, "spec", "disruption", "consolidateAfter"); got != "30s" {
-		t.Errorf("without a wish nodes go after %q: one caller changed another's", got)
+		t.Errorf("default consolidateAfter is %q: one caller changed another's", got)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestCRDsComeFromProgram(t *testing.T) {
 	if !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("CRDs are %q", names)
 	}
-	if _, err := CRDs(t.Context(), filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "asking Karpenter for its CRDs") {
+	if _, err := CRDs(t.Context(), filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "reading the CRDs of Karpenter") {
 		t.Errorf("of no program: %v", err)
 	}
 }

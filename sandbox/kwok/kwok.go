@@ -1,20 +1,17 @@
-// Package kwok plays the kubelets of simulated nodes, with upstream's kwok as a
-// child process.
+// Package kwok simulates the kubelets of nodes, with upstream's kwok as a child process.
 //
-// A Node is played while it carries the label ManagedLabel: it becomes Ready
-// with a Lease that is renewed, and pods on it run. When the label is taken off,
-// the node goes dark, as in a power cut: no heartbeat, and its pods neither start
-// nor stop any more. (kwok's own annotation selector would not do: kwok 0.8.0
-// does not notice when a Node stops matching it, and plays it for ever.)
+// kwok simulates a Node while it has the label ManagedLabel: the Node becomes Ready, its Lease is
+// renewed, and its pods run. Removing the label simulates a power cut: there is no heartbeat, and pods
+// neither start nor stop. kwok's annotation selector is not used, because kwok 0.8.0 does not notice
+// that a Node stops matching it.
 //
-// A pod takes as long to start as StartSecondsAnnotation says. When it is
-// deleted it takes as long to stop as its longest preStop hook (a sleep action,
-// or sleep commands in an exec) plus StopSecondsAnnotation, and is then
-// Succeeded; or it is killed when its grace period ends, and is then Failed with
-// exit code 137. Then it is removed. A pod whose node shuts down (ShutdownAnnotation)
-// stops in the same way, is Failed in either case, and stays until it is deleted. A pod whose RunSecondsAnnotation says so
-// ends without a deletion, as those of Jobs do. Times are exact to a second,
-// and never early: a stop takes up to a second longer than its work.
+// StartSecondsAnnotation sets how long a pod takes to start. The stop of a deleted pod takes its
+// longest preStop hook (a sleep action, or sleep commands in an exec) plus StopSecondsAnnotation. The
+// pod is then Succeeded. If its grace period ends first, it is killed and Failed with exit code 137.
+// Then it is removed. A pod whose node shuts down (ShutdownAnnotation) stops in the same way, but is
+// always Failed and stays until it is deleted. A pod with RunSecondsAnnotation ends without a deletion,
+// as pods of Jobs do. Times are exact to a second and never early: a stop takes up to a second longer
+// than its work.
 package kwok
 
 import (
@@ -33,31 +30,31 @@ import (
 const (
 	// ManagedLabel marks the Nodes that kwok simulates.
 	ManagedLabel = "kwok.x-k8s.io/node"
-	// ManagedValue is what ManagedLabel says on them.
+	// ManagedValue is the value of ManagedLabel.
 	ManagedValue = "fake"
 
-	// StartSecondsAnnotation says on a pod how many seconds after it was bound its
-	// containers are Running and Ready. Absent: at once.
+	// StartSecondsAnnotation is the time from a pod's binding until its containers are Running and
+	// Ready, in seconds. Default: 0.
 	StartSecondsAnnotation = "sandbox.lifeboat.dev/start-seconds"
 
-	// StopSecondsAnnotation says on a pod how many seconds pass from SIGTERM, which is
-	// after the preStop hooks, to the exit. Absent: 0.
+	// StopSecondsAnnotation is the time from SIGTERM, which follows the preStop hooks, to the exit
+	// of a pod, in seconds. Default: 0.
 	StopSecondsAnnotation = "sandbox.lifeboat.dev/stop-seconds"
 
-	// RunSecondsAnnotation says on a pod how many seconds its containers run until
-	// they exit by themselves. Absent, or no number: for ever.
+	// RunSecondsAnnotation is the time until the containers of a pod exit without a request, in
+	// seconds. Without a valid number they run until they are deleted.
 	RunSecondsAnnotation = "sandbox.lifeboat.dev/run-seconds"
 
-	// ShutdownAnnotation says on a pod when the kubelet of its node, which shuts down,
-	// asked it to stop (RFC 3339), and on a Node that it is shutting down: kwok no
-	// longer makes it Ready then.
+	// ShutdownAnnotation on a pod is the time (RFC 3339) at which the kubelet of its node, which
+	// shuts down, asked it to stop. On a Node it means that the node shuts down: kwok does not make
+	// it Ready then.
 	ShutdownAnnotation = "sandbox.lifeboat.dev/shutdown-time"
 
-	// ShutdownGraceSecondsAnnotation says on such a pod within how many seconds it has to
-	// stop.
+	// ShutdownGraceSecondsAnnotation is the grace period of such a pod, in seconds.
 	ShutdownGraceSecondsAnnotation = "sandbox.lifeboat.dev/shutdown-grace-seconds"
 
-	// ExitCodeAnnotation says on such a pod what they exit with. Absent: 0.
+	// ExitCodeAnnotation is the exit code of the containers of a pod with RunSecondsAnnotation.
+	// Default: 0.
 	ExitCodeAnnotation = "sandbox.lifeboat.dev/exit-code"
 )
 
@@ -66,20 +63,18 @@ const (
 // time and a second.
 const LeaseDuration = 4 * time.Second
 
-// Options say how to run kwok.
+// Options are the options of kwok.
 type Options struct {
-	Binary         string // the kwok program, as assets.Ensure gives it; required
+	Binary         string // the kwok program, from assets.Ensure; required
 	Kubeconfig     string // an administrator's; required
-	Dir            string // where everything is written; must exist; required
+	Dir            string // directory of all files; must exist; required
 	KubeletVersion string // what nodes report, as v1.36.3; required
 }
 
-// Start starts kwok. It listens on no port. ctx bounds the starting only.
+// Start starts kwok. It listens on no port. ctx bounds only the start.
 //
-// It follows the API server over an outage, but what it did at that very moment
-// may be lost: where the API server is killed and started again, start a new
-// kwok too, and have it look at all pods again (Resync). It then takes up everything
-// where it stands.
+// kwok reconnects after an outage of the API server, but may lose the operation that ran at that
+// moment. After a restart of the API server, restart kwok too, and call Resync.
 func Start(ctx context.Context, opts Options) (*process.Process, error) {
 	if opts.Binary == "" || opts.Kubeconfig == "" || opts.Dir == "" || opts.KubeletVersion == "" {
 		return nil, errors.New("starting kwok: Binary, Kubeconfig, Dir and KubeletVersion are required")
@@ -122,7 +117,7 @@ func args(kubeconfig, stagesFile string) []string {
 	}
 }
 
-// environment keeps a developer's own kwok configuration (~/.kwok, $KWOK_…) out.
+// environment excludes a developer's own kwok configuration (~/.kwok, $KWOK_…).
 func environment(dir string) []string {
 	var env []string
 	for _, kv := range os.Environ() {

@@ -43,7 +43,7 @@ var shared *cluster
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// The tests wait far more than they work; by default only two would wait at once on two cores.
+	// The tests mostly wait; by default only two would run in parallel on two cores.
 	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
@@ -97,7 +97,7 @@ func (c *cluster) stop() {
 	if c.kwok != nil {
 		c.kwok.Kill9()
 	}
-	c.plane.Kill9() // its data goes too
+	c.plane.Kill9() // its data is deleted anyway
 }
 
 // node creates a simulated Node and waits until it is Ready.
@@ -128,7 +128,7 @@ func (c *cluster) waitNode(t *testing.T, name string, ready corev1.ConditionStat
 	})
 }
 
-// pod is what differs between the tests' pods.
+// pod has the fields that differ between the tests' pods.
 type pod struct {
 	node        string
 	name        string
@@ -147,7 +147,7 @@ func (c *cluster) create(t *testing.T, p pod) {
 	_, err := c.client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.name, Annotations: p.annotations, Finalizers: p.finalizers},
 		Spec: corev1.PodSpec{
-			// Through the scheduler, to the one node: so that pods are bound as usual.
+			// The scheduler binds the pod, as usual; only one node matches.
 			NodeSelector:                  map[string]string{corev1.LabelHostname: p.node},
 			Containers:                    []corev1.Container{container},
 			TerminationGracePeriodSeconds: &p.grace,
@@ -183,9 +183,9 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// end is how a pod went.
+// end is how a pod ended.
 type end struct {
-	took  time.Duration // from the moment watch was called
+	took  time.Duration // since follow was called
 	phase corev1.PodPhase
 	exit  int32
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // resyncAnnotation on a pod is the time of its last resync.
-const resyncAnnotation = "sandbox.lifeboat.dev/roused"
+const resyncAnnotation = "sandbox.lifeboat.dev/resynced"
 
 // resyncPoll is the polling interval of the Leases.
 const resyncPoll = 500 * time.Millisecond
@@ -25,7 +25,7 @@ const resyncPoll = 500 * time.Millisecond
 func Holders(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: ManagedLabel + "=" + ManagedValue})
 	if err != nil {
-		return nil, fmt.Errorf("listing the played nodes: %w", err)
+		return nil, fmt.Errorf("listing the simulated nodes: %w", err)
 	}
 	leases, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -44,11 +44,10 @@ func Holders(ctx context.Context, client kubernetes.Interface) (map[string]strin
 	return holders, nil
 }
 
-// Resync is for a kwok that was killed and restarted. It waits until the new process holds the
-// Leases that others held before, and makes it process their nodes' pods again. kwok 0.8.0
-// processes the pods of a node as soon as it has taken its Lease, and skips them if its own watch
-// does not show the Lease yet. A pod without further changes, such as a stopping one, would
-// otherwise stay as it is for ever.
+// Resync is for a kwok that was killed and restarted. It waits until the new process holds the Leases
+// of the old one, and then makes it process the pods of those nodes again. kwok 0.8.0 processes the
+// pods of a node as soon as it holds the Lease, but skips them if its watch does not show the Lease
+// yet. Without Resync, a pod without further changes, such as a stopping one, would never end.
 func Resync(ctx context.Context, client kubernetes.Interface, before map[string]string) error {
 	taken := map[string]bool{}
 	err := wait.PollUntilContextCancel(ctx, resyncPoll, true, func(ctx context.Context) (bool, error) {
@@ -77,7 +76,7 @@ func Resync(ctx context.Context, client kubernetes.Interface, before map[string]
 		return left == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for kwok to take its nodes up again: %w", err)
+		return fmt.Errorf("waiting for kwok to take over its nodes: %w", err)
 	}
 	return nil
 }

@@ -19,9 +19,7 @@ import (
 //go:embed stages/*.yaml
 var stageFiles embed.FS
 
-// The expressions are in jq, on the pod. A deletion has three numbers of the API server's: the grace
-// period, the deletion timestamp (asked + grace period, in whole seconds, rounded down), and by
-// subtraction when it was asked. Asking again with a shorter grace moves the first two and not the third.
+// These expressions are in jq, on the pod.
 const (
 	// stopWork is how many seconds the containers take to end, unless they are killed.
 	stopWork = `(if .status.phase == "Running" then
@@ -34,19 +32,19 @@ const (
 
 	grace = `(.metadata.deletionGracePeriodSeconds // 0)`
 
-	// down is when the kubelet of a node that shuts down asked the pod to stop; nothing
-	// where it did not. Of a pod that is deleted as well, the earlier request counts.
+	// down is when the kubelet of a node that shuts down asked the pod to stop, or empty. If the
+	// pod is deleted too, the earlier request counts.
 	down = `(.metadata.annotations["` + ShutdownAnnotation + `"] // empty | fromdate)`
 
 	downGrace = `(.metadata.annotations["` + ShutdownGraceSecondsAnnotation + `"] // "0" | tonumber)`
 
-	// endAt is the time at which the containers have ended: a second late, for what the
-	// timestamp lost by rounding, so that no pod ends before its work is done.
+	// endAt is the time at which the containers end. It is a second late, because the timestamp is
+	// rounded down, and no pod may end before its work is done.
 	endAt = stopWork + ` as $work | ` + grace + ` as $grace
 		| if $work == 0 then "0s"
 		else ([(.metadata.deletionTimestamp | fromdate) - $grace, ` + down + `] | min) + ([$work, $grace] | min | ceil) + 1 | todate end`
 
-	// downAt is the same of a pod that only its kubelet asked to stop.
+	// downAt is the same for a pod that only its kubelet asked to stop.
 	downAt = stopWork + ` as $work | ` + downGrace + ` as $grace
 		| if $work == 0 then "0s" else ` + down + ` + ([$work, $grace] | min | ceil) + 1 | todate end`
 
@@ -57,21 +55,20 @@ const (
 		else ((.status.conditions // [] | map(select(.type == "PodScheduled" and .status == "True")) | .[0].lastTransitionTime)
 			// .metadata.creationTimestamp | fromdate) + ($work | ceil) + 1 | todate end`
 
-	// runWork is how many seconds the containers run until they exit by themselves;
-	// nothing where they do not.
+	// runWork is the time until the containers exit without a request, in seconds, or empty.
 	runWork = `.metadata.annotations["` + RunSecondsAnnotation + `"] // "" | tonumber?`
 
 	// finishAt is the time at which they do.
 	finishAt = `(` + runWork + `) as $work | (.status.startTime | fromdate) + ($work | ceil) + 1 | todate`
 
-	// exitCode is what they exit with.
+	// exitCode is their exit code.
 	exitCode = `.metadata.annotations["` + ExitCodeAnnotation + `"] // "0" | tonumber? // 1`
 
 	// powerGuard makes a stage fail on a node that kwok does not manage (any more). kwok queues a
-	// stage when its delay begins, and does not take it back when its node goes; only the
+	// stage when its delay begins, and does not cancel it when its node leaves; only the
 	// template is evaluated when the delay is over. NodeIPsWith gives the addresses of
 	// managed nodes, and kwok's own --node-ip, which is empty, for others.
-	powerGuard = `{{ if not (NodeIPsWith .spec.nodeName) }}{{ fail "its node is dark" }}{{ end }}`
+	powerGuard = `{{ if not (NodeIPsWith .spec.nodeName) }}{{ fail "its node has no power" }}{{ end }}`
 )
 
 // ending is one of the ways in which the containers of a pod end.
@@ -83,13 +80,13 @@ type ending struct {
 	ExitCode                     string // a number, or one as kwok's templates read it
 }
 
-// endings are the ways. The stage's template names the annotation itself: kwok's
-// templates know no jq.
+// endings are all endings. The template of the stage names the annotation, because kwok's templates
+// cannot use jq.
 func endings() []ending {
 	const code = `{{ or (index $.metadata.annotations "` + ExitCodeAnnotation + `") "0" }}`
-	finish := ending{Name: "pod-finish", Comment: "its containers have run for as long as they do.", Phase: "Succeeded", Reason: "Completed",
+	finish := ending{Name: "pod-finish", Comment: "its containers have run for their time.", Phase: "Succeeded", Reason: "Completed",
 		When: `(` + exitCode + `) == 0`, At: finishAt, ExitCode: "0"}
-	fail := ending{Name: "pod-fail", Comment: "as before, but what they did went wrong.", Phase: "Failed", Reason: "Error",
+	fail := ending{Name: "pod-fail", Comment: "as before, but with an error.", Phase: "Failed", Reason: "Error",
 		When: `(` + exitCode + `) != 0`, At: finishAt, ExitCode: code}
 	for _, e := range []*ending{&finish, &fail} {
 		e.When = `[` + runWork + `] != [] and ` + e.When
@@ -103,7 +100,7 @@ func endings() []ending {
 		finish, fail,
 		{Name: "pod-shutdown", Comment: "its node shuts down, and its work is done in time.", Phase: "Failed", Reason: "Completed",
 			When: `[` + down + `] != [] and (` + stopWork + ` > ` + downGrace + `) == false`, At: downAt, ExitCode: "0"},
-		{Name: "pod-shutdown-kill", Comment: "its node shuts down, and leaves it too little time.", Phase: "Failed", Reason: "Error",
+		{Name: "pod-shutdown-kill", Comment: "its node shuts down, and its grace period is too short.", Phase: "Failed", Reason: "Error",
 			When: `[` + down + `] != [] and ` + stopWork + ` > ` + downGrace, At: downAt, ExitCode: "137"},
 	}
 }

@@ -70,7 +70,7 @@ func TestShorterGraceKillsEarlier(t *testing.T) {
 	shared.delete(t, "again", metav1.DeleteOptions{GracePeriodSeconds: &less})
 	got := gone()
 	t.Logf("gone after %s", got.took.Round(time.Millisecond))
-	// Both were asked within the same second or so; the API server counts from the first.
+	// The API server counts both from the first request.
 	if got.took < 2*time.Second || got.took > 3*time.Second+slack {
 		t.Errorf("gone after %s, want about 3s", got.took)
 	}
@@ -124,26 +124,26 @@ func TestFinalizersHoldEndedPod(t *testing.T) {
 	gone()
 }
 
-// A power cut: no heartbeat, and pods neither start nor stop, those included whose time was running.
+// After a power cut there is no heartbeat, and pods neither start nor stop, even if they had begun to.
 func TestPoweredOffNodeDoesNothing(t *testing.T) {
 	t.Parallel()
-	shared.node(t, "dark")
-	shared.running(t, pod{node: "dark", name: "stopping", grace: 60, preStop: sleepAction(2)})
-	shared.running(t, pod{node: "dark", name: "serving", grace: 60})
-	shared.create(t, pod{node: "dark", name: "starting", annotations: map[string]string{kwok.StartSecondsAnnotation: "2"}})
+	shared.node(t, "powered-off")
+	shared.running(t, pod{node: "powered-off", name: "stopping", grace: 60, preStop: sleepAction(2)})
+	shared.running(t, pod{node: "powered-off", name: "serving", grace: 60})
+	shared.create(t, pod{node: "powered-off", name: "starting", annotations: map[string]string{kwok.StartSecondsAnnotation: "2"}})
 	waitFor(t, "the pod to be bound", func() bool { return shared.get(t, "starting").Spec.NodeName != "" })
 	shared.delete(t, "stopping", metav1.DeleteOptions{})
-	shared.powerOff(t, "dark")
+	shared.powerOff(t, "powered-off")
 
 	renewed := func() time.Time {
-		l, err := shared.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), "dark", metav1.GetOptions{})
+		l, err := shared.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), "powered-off", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l.Spec.RenewTime.Time
 	}
 	cut := time.Now()
-	shared.waitNode(t, "dark", corev1.ConditionUnknown) // 8 s later, by when both pods' times are over
+	shared.waitNode(t, "powered-off", corev1.ConditionUnknown) // 8 s later, by when both pods' times are over
 	t.Logf("NotReady after %s", time.Since(cut).Round(time.Millisecond))
 	if last := renewed(); last.After(cut.Add(time.Second)) {
 		t.Errorf("the Lease was renewed %s after the power cut", last.Sub(cut))
@@ -155,11 +155,11 @@ func TestPoweredOffNodeDoesNothing(t *testing.T) {
 		t.Errorf("the pod that was starting is %s, want it left Pending", p.Status.Phase)
 	}
 	shared.delete(t, "serving", metav1.DeleteOptions{})
-	// A node with power shows that kwok has had the time to see both deletions.
+	// A node with power shows that kwok had enough time to process both deletions.
 	shared.node(t, "light")
-	shared.running(t, pod{node: "light", name: "witness", grace: 30, preStop: sleepAction(1)})
-	gone := shared.follow(t, "witness")
-	shared.delete(t, "witness", metav1.DeleteOptions{})
+	shared.running(t, pod{node: "light", name: "reference", grace: 30, preStop: sleepAction(1)})
+	gone := shared.follow(t, "reference")
+	shared.delete(t, "reference", metav1.DeleteOptions{})
 	gone()
 	if p := shared.get(t, "serving"); p.DeletionTimestamp == nil {
 		t.Error("the pod that was serving is not being deleted")
@@ -228,9 +228,9 @@ func TestPodsRunToCompletion(t *testing.T) {
 			begun := time.Now()
 			shared.running(t, pod{node: "finish", name: name, annotations: tc.annotations})
 			if tc.end == corev1.PodRunning {
-				// A pod beside it that finishes shows that kwok has had the time.
-				shared.running(t, pod{node: "finish", name: "finishes-beside", annotations: map[string]string{kwok.RunSecondsAnnotation: "1"}})
-				waitFor(t, "the pod beside it to finish", func() bool { return shared.get(t, "finishes-beside").Status.Phase == corev1.PodSucceeded })
+				// Another pod that finishes shows that kwok had enough time.
+				shared.running(t, pod{node: "finish", name: "finishes-too", annotations: map[string]string{kwok.RunSecondsAnnotation: "1"}})
+				waitFor(t, "the other pod to finish", func() bool { return shared.get(t, "finishes-too").Status.Phase == corev1.PodSucceeded })
 			} else {
 				waitFor(t, "the pod to finish", func() bool { return shared.get(t, name).Status.Phase != corev1.PodRunning })
 				if took := time.Since(begun); took < 2*time.Second || took > 2*time.Second+slack {

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Tags of an instance that say how long it takes to do what it does at boot.
+// Tags of an instance with the durations of its boot.
 const (
 	// TagBootTime is the time from the launch, or the start, until programs run on the instance,
 	// such as 20s; otherwise Options.BootDelay.
@@ -38,12 +38,12 @@ func BootAgent(in ec2.Instance) (flags []string, ok bool) {
 	return strings.Fields(m[1]), true
 }
 
-// BootTime is how long an instance takes to boot; what its tag says wins over otherwise.
+// BootTime is the boot time of an instance: its tag or, without one, the default.
 func BootTime(in ec2.Instance, otherwise time.Duration) (time.Duration, error) {
 	return taggedTime(in, TagBootTime, otherwise)
 }
 
-// PrepareTime is how long an instance takes to prepare what its kubelet needs.
+// PrepareTime is the duration of an instance's preparation before its kubelet runs.
 func PrepareTime(in ec2.Instance) (time.Duration, error) { return taggedTime(in, TagPrepareTime, 0) }
 
 func taggedTime(in ec2.Instance, tag string, otherwise time.Duration) (time.Duration, error) {

@@ -27,12 +27,12 @@ type kubeletRun struct {
 	n    int    // of this boot, from 1
 }
 
-// NewGates makes gates, all shut.
+// NewGates returns gates that are all closed.
 func NewGates(cloud Cloud, gated func(ec2.Instance) bool) *Gates {
 	return &Gates{cloud: cloud, gated: gated, open: map[string]kubeletRun{}, runs: map[string]kubeletRun{}, tells: map[int]func(ec2.Change){}}
 }
 
-// Open starts the kubelet of a machine, in the given boot: a later boot starts with a shut gate. It
+// Open starts the kubelet of a machine, in the given boot: a later boot starts with a closed gate. It
 // does nothing if it is open.
 func (g *Gates) Open(instanceID, bootID string) {
 	g.mu.Lock()

@@ -37,7 +37,7 @@ func TestUserDataStartsBootAgent(t *testing.T) {
 		})
 	}
 	if _, ok := BootAgent(ec2.Instance{UserData: "%"}); ok {
-		t.Error("what cannot be read starts it")
+		t.Error("unreadable user data starts it")
 	}
 }
 
@@ -59,8 +59,8 @@ func TestDurationsAreParsed(t *testing.T) {
 	}
 }
 
-// TestGatedKubeletRunsWhileGateIsOpen is an instance whose kubelet is started,
-// stopped and started within one boot, and is shut again by the next boot.
+// TestGatedKubeletRunsWhileGateIsOpen is an instance whose kubelet starts,
+// stops and starts within one boot. The next boot closes the gate.
 func TestGatedKubeletRunsWhileGateIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := ec2.New(ec2.Options{})
@@ -79,7 +79,7 @@ func TestGatedKubeletRunsWhileGateIsOpen(t *testing.T) {
 			t.Helper()
 			time.Sleep(3 * time.Second)
 			n := get(ctx, client, name)
-			if got := n != nil && lit(n); got != want {
+			if got := n != nil && managed(n); got != want {
 				t.Errorf("%s: its kubelet runs: %v, want %v", what, got, want)
 			}
 			return n
@@ -111,7 +111,7 @@ func TestGatedKubeletRunsWhileGateIsOpen(t *testing.T) {
 		if _, err := cloud.Start([]string{id}); err != nil {
 			t.Error(err)
 		}
-		after("started: the gate is shut at boot", false)
+		after("started: the gate is closed at boot", false)
 		gates.Open(id, boot())
 		after("open in the new boot", true)
 		stop()

@@ -26,12 +26,12 @@ func instance(state ec2.InstanceState, powered bool) ec2.Instance {
 	}
 }
 
-func node(lit bool, ready corev1.ConditionStatus) *corev1.Node {
+func node(managed bool, ready corev1.ConditionStatus) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-0-10.us-east-1.compute.internal", UID: "u", Labels: map[string]string{}},
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-0a1b2c3d4e5f60718"},
 	}
-	if lit {
+	if managed {
 		n.Labels[kwok.ManagedLabel] = kwok.ManagedValue
 	}
 	if ready != "" {
@@ -56,21 +56,21 @@ func TestPlan(t *testing.T) {
 		want      act // "": nothing
 		wake      time.Duration
 	}{
-		{name: "one that boots is waited for", after: time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, wake: 2 * time.Second},
-		{name: "one that has booted registers", after: 2 * time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, want: start},
-		{name: "one that is registered is left alone", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(true, yes)}},
-		{name: "a pending one has no power yet", after: time.Hour, instances: []ec2.Instance{instance(ec2.Pending, false)}},
-		{name: "one without power goes dark", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: cut},
-		{name: "a dark one that is terminated stays while Ready", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, yes)}},
-		{name: "and is deleted when NotReady", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, unknown)}, want: remove},
-		{name: "but once: a finalizer may hold it", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{held(node(false, unknown))}},
-		{name: "but not while it is only shutting down", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(false, unknown)}},
-		{name: "nor while it is stopped", instances: []ec2.Instance{instance(ec2.Stopped, false)}, nodes: []*corev1.Node{node(false, unknown)}},
-		{name: "one that is started again is lit up", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(false, unknown)}, want: start},
-		{name: "a node of an instance that EC2 has forgotten goes dark first", nodes: []*corev1.Node{node(true, yes)}, want: cut},
-		{name: "and is deleted then", nodes: []*corev1.Node{node(false, unknown)}, want: remove},
-		{name: "a node that never told its condition is no dead one", nodes: []*corev1.Node{node(false, "")}},
-		{name: "nodes of others are none of ours", nodes: []*corev1.Node{other}},
+		{name: "a booting instance is not registered yet", after: time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, wake: 2 * time.Second},
+		{name: "a booted instance registers", after: 2 * time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, want: start},
+		{name: "a registered instance does not change", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(true, yes)}},
+		{name: "a pending instance has no power yet", after: time.Hour, instances: []ec2.Instance{instance(ec2.Pending, false)}},
+		{name: "an instance without power stops its heartbeat", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: cut},
+		{name: "the Node of a terminated instance stays while Ready", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, yes)}},
+		{name: "the Node of a terminated instance is deleted when NotReady", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, unknown)}, want: remove},
+		{name: "a deleted Node with a finalizer is not deleted again", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{held(node(false, unknown))}},
+		{name: "the Node stays while the instance shuts down", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(false, unknown)}},
+		{name: "the Node stays while the instance is stopped", instances: []ec2.Instance{instance(ec2.Stopped, false)}, nodes: []*corev1.Node{node(false, unknown)}},
+		{name: "a restarted instance gets its heartbeat back", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(false, unknown)}, want: start},
+		{name: "the Node of a deleted instance first loses its heartbeat", nodes: []*corev1.Node{node(true, yes)}, want: cut},
+		{name: "the Node of a deleted instance is deleted", nodes: []*corev1.Node{node(false, unknown)}, want: remove},
+		{name: "a Node without a condition stays", nodes: []*corev1.Node{node(false, "")}},
+		{name: "other Nodes stay", nodes: []*corev1.Node{other}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			steps, wake := plan(view{Now: now.Add(tc.after), BootDelay: 2 * time.Second, Instances: tc.instances, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
@@ -131,8 +131,8 @@ func TestTagErrorsSayWhatToWrite(t *testing.T) {
 	}
 }
 
-// TestOperatorFollowsInstanceToTermination runs a real emulated EC2 and an
-// operator, which is replaced in the middle, against a fake API server.
+// TestOperatorFollowsInstanceToTermination runs a real emulated EC2 and an operator against a fake API
+// server. Another operator replaces the first one in the middle.
 func TestOperatorFollowsInstanceToTermination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := ec2.New(ec2.Options{})
@@ -151,7 +151,7 @@ func TestOperatorFollowsInstanceToTermination(t *testing.T) {
 			t.Fatal("the node registered before it booted")
 		}
 		time.Sleep(3 * time.Second)
-		if got := get(ctx, client, name); got == nil || !lit(got) {
+		if got := get(ctx, client, name); got == nil || !managed(got) {
 			t.Fatalf("after its boot the node is %v", got)
 		}
 		setReady(ctx, t, client, name, corev1.ConditionTrue)
@@ -162,13 +162,13 @@ func TestOperatorFollowsInstanceToTermination(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
-		if got := get(ctx, client, name); got == nil || !lit(got) {
+		if got := get(ctx, client, name); got == nil || !managed(got) {
 			t.Fatal("the node was changed")
 		}
 		stop = run(ctx, t, cloud, client)
 		time.Sleep(time.Second)
-		if got := get(ctx, client, name); got == nil || lit(got) {
-			t.Fatalf("the node of a terminated instance is %v, want it there and dark", got)
+		if got := get(ctx, client, name); got == nil || managed(got) {
+			t.Fatalf("the node of a terminated instance is %v, want it without heartbeat", got)
 		}
 		setReady(ctx, t, client, name, corev1.ConditionUnknown)
 		time.Sleep(time.Second)

@@ -22,11 +22,11 @@ import (
 const (
 	// retryAfter is when a step that failed is tried again.
 	retryAfter = time.Second
-	// lookAgain is the interval of a full pass without known changes: a machine may have ended
+	// fullPassInterval is the interval of a full pass without known changes: a machine may have ended
 	// without a notification.
-	lookAgain = 10 * time.Second
-	// lookDown is the polling interval of a machine that shuts down.
-	lookDown = 500 * time.Millisecond
+	fullPassInterval = 10 * time.Second
+	// shutdownPoll is the polling interval of a machine that shuts down.
+	shutdownPoll = 500 * time.Millisecond
 )
 
 // Cloud holds the instances; *ec2.State is one.
@@ -38,13 +38,13 @@ type Cloud interface {
 	Halted(instanceID string)
 }
 
-// Machine is an instance with what is known of its Node.
+// Machine is an instance with its Node.
 type Machine struct {
 	ec2.Instance
 	Node *corev1.Node // nil: there is none
 }
 
-// Hardware is what machines are made of.
+// Hardware runs machines.
 type Hardware interface {
 	// Boot returns the boot id of a running machine; false: it does not run.
 	Boot(m Machine) (id string, on bool)
@@ -56,7 +56,7 @@ type Hardware interface {
 	// Shutdown makes the operating system shut down, which stops the pods, and reports whether it
 	// has halted. It does not block, and is called again until it has.
 	Shutdown(ctx context.Context, m Machine) (done bool, err error)
-	// Cut takes the power away, at once.
+	// Cut cuts the power.
 	Cut(ctx context.Context, m Machine) error
 }
 
@@ -97,15 +97,15 @@ func New(cloud Cloud, client kubernetes.Interface, hardware Hardware, opts Optio
 // Run reconciles until ctx is done.
 func (o *Operator) Run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
-	look := func() {
+	trigger := func() {
 		select {
 		case changed <- struct{}{}:
 		default: // a change is queued already
 		}
 	}
-	cancel := o.cloud.Subscribe(func(ec2.Change) { look() })
+	cancel := o.cloud.Subscribe(func(ec2.Change) { trigger() })
 	defer cancel()
-	nodes, stop, err := o.watchNodes(ctx, look)
+	nodes, stop, err := o.watchNodes(ctx, trigger)
 	if err != nil && ctx.Err() != nil {
 		return nil // it was stopped before it had begun
 	}
@@ -126,19 +126,19 @@ func (o *Operator) Run(ctx context.Context) error {
 		}
 		wake, err := o.pass(ctx, nodes)
 		if err != nil && ctx.Err() == nil {
-			o.opts.Log.Warn("step not done, trying again", "after", retryAfter, "err", err)
+			o.opts.Log.Warn("step failed, retrying", "after", retryAfter, "err", err)
 		}
-		timer.Reset(max(0, time.Until(sooner(wake, time.Now().Add(lookAgain)))))
+		timer.Reset(max(0, time.Until(earlier(wake, time.Now().Add(fullPassInterval)))))
 	}
 }
 
-func (o *Operator) watchNodes(ctx context.Context, look func()) (listers.NodeLister, func(), error) {
+func (o *Operator) watchNodes(ctx context.Context, trigger func()) (listers.NodeLister, func(), error) {
 	factory := informers.NewSharedInformerFactory(o.client, 0)
 	nodes := factory.Core().V1().Nodes()
 	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { look() },
-		UpdateFunc: func(any, any) { look() },
-		DeleteFunc: func(any) { look() },
+		AddFunc:    func(any) { trigger() },
+		UpdateFunc: func(any, any) { trigger() },
+		DeleteFunc: func(any) { trigger() },
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("watching nodes: %w", err)
@@ -169,11 +169,11 @@ func (o *Operator) pass(ctx context.Context, lister listers.NodeLister) (time.Ti
 	for _, st := range steps {
 		if err := o.do(ctx, st); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", st.Act, st.Machine.ID, err))
-			wake = sooner(wake, now.Add(retryAfter))
+			wake = earlier(wake, now.Add(retryAfter))
 			continue
 		}
 		if st.Act == down {
-			continue // it is looked at until it has halted
+			continue // it is polled until it has halted
 		}
 		o.opts.Log.Info("machine: "+string(st.Act), "instance", st.Machine.ID, "name", st.Machine.PrivateDNSName)
 	}

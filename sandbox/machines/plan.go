@@ -16,9 +16,9 @@ const (
 	start   act = "start"   // it has power: boot it
 	down    act = "down"    // its operating system must shut down
 	halted  act = "halted"  // its operating system has halted
-	cut     act = "cut"     // it has no power any more
+	cut     act = "cut"     // it has lost its power
 	restart act = "restart" // it was rebooted
-	remove  act = "remove"  // it is gone, and its Node NotReady: delete the Node
+	remove  act = "remove"  // it is terminated, and its Node NotReady: delete the Node
 )
 
 // step is one act, on one machine.
@@ -27,7 +27,7 @@ type step struct {
 	Machine Machine
 }
 
-// view is what is known when a plan is made.
+// view is the input of a plan.
 type view struct {
 	Now       time.Time
 	BootDelay time.Duration
@@ -36,8 +36,8 @@ type view struct {
 	Boot      func(Machine) (id string, on bool)
 }
 
-// plan says what to do now, and when to plan again (zero: on a change). It ignores Nodes that do
-// not belong to EC2.
+// plan returns the steps to do now, and the time of the next plan (zero: on a change). It ignores
+// Nodes that do not belong to EC2.
 func plan(v view) (steps []step, wake time.Time) {
 	nodes := map[string]*corev1.Node{}
 	for _, n := range v.Nodes {
@@ -50,12 +50,12 @@ func plan(v view) (steps []step, wake time.Time) {
 		delete(nodes, in.ID)
 		boot, on := v.Boot(m)
 		// Launch times are whole seconds, so a boot may be up to one shorter.
-		boots, _ := BootTime(in, v.BootDelay) // Node says what is wrong with it
+		boots, _ := BootTime(in, v.BootDelay) // Node reports the error
 		ready := in.LaunchTime.Add(boots)
 		switch {
 		case !in.ShutdownTime.IsZero() && on:
 			steps = append(steps, step{down, m})
-			wake = sooner(wake, v.Now.Add(lookDown))
+			wake = earlier(wake, v.Now.Add(shutdownPoll))
 		case !in.ShutdownTime.IsZero():
 			steps = append(steps, step{halted, m})
 		case !in.Powered:
@@ -64,7 +64,7 @@ func plan(v view) (steps []step, wake time.Time) {
 			steps = append(steps, step{restart, m})
 		case on:
 		case v.Now.Before(ready):
-			wake = sooner(wake, ready)
+			wake = earlier(wake, ready)
 		default:
 			steps = append(steps, step{start, m})
 		}
@@ -91,10 +91,10 @@ func unpowered(m Machine, on bool) []step {
 	case on:
 		return []step{{cut, m}}
 	case m.Node != nil && m.Node.DeletionTimestamp != nil:
-		return nil // a finalizer holds it: Karpenter's, for one
+		return nil // a finalizer holds it, such as Karpenter's
 	case m.State == ec2.Terminated && m.Node != nil && !nodeReady(m.Node):
-		// Not before it is NotReady: a cloud controller manager looks only at nodes
-		// that are (k8s.io/cloud-provider, node lifecycle controller).
+		// A cloud controller manager deletes only NotReady nodes (k8s.io/cloud-provider, node
+		// lifecycle controller).
 		return []step{{remove, m}}
 	default:
 		return nil
@@ -123,7 +123,7 @@ func nodeReady(n *corev1.Node) bool {
 	return len(n.Status.Conditions) == 0 || nodeindex.Ready(n)
 }
 
-func sooner(a, b time.Time) time.Time {
+func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Tags with what an instance's kubelet registers, in addition to the flags in its user data.
+// Tags with labels and taints of an instance's Node, in addition to the flags in its user data.
 const (
 	TagNodeLabels = "lifeboat.dev/node-labels" // a=b,c=d
 	TagNodeTaints = "lifeboat.dev/node-taints" // key=value:NoSchedule,…
@@ -26,8 +26,8 @@ type Where struct {
 	ZoneID string // such as use1-az1
 }
 
-// Node is the Node that the kubelet of an instance registers. The error says
-// what is wrong with its tags or user data.
+// Node returns the Node that the kubelet of an instance registers. The error is about its tags or
+// user data.
 func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 	k, err := registration(in)
 	if err != nil {
@@ -82,7 +82,7 @@ func registration(in ec2.Instance) (kubelet, error) {
 	if err != nil {
 		return k, err
 	}
-	// Only if a tag says so: plain EC2 does not put the purchase option on a Node.
+	// Plain EC2 does not put the purchase option on a Node, so a tag must request it.
 	if t := in.Tags["karpenter.sh/capacity-type"]; t != "" {
 		k.labels["karpenter.sh/capacity-type"] = t
 	}
@@ -95,7 +95,6 @@ func registration(in ec2.Instance) (kubelet, error) {
 // resources returns a machine's capacity and what the kubelet leaves allocatable. The default
 // reservation is that of the EKS images (amazon-eks-ami, kubelet configuration): memory of 255 MiB
 // plus 11 MiB a pod, a share of each core, and an eviction threshold of 100 MiB.
-// pod of memory, a share of each core, and 100 MiB below which the kubelet evicts.
 func (k kubelet) resources(typeName string) (capacity, allocatable corev1.ResourceList) {
 	t, ok := ec2.FindType(typeName)
 	if !ok {

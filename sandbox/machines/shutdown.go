@@ -85,8 +85,8 @@ func (s *Simulated) markDown(ctx context.Context, m Machine) error {
 	return ignoreGone(err)
 }
 
-// askAll asks the pods of one group to stop that were not asked yet, and returns how many
-// have not stopped.
+// askAll asks the pods of one group to stop, if they were not asked yet. It returns how many have not
+// stopped.
 func (s *Simulated) askAll(ctx context.Context, pods []corev1.Pod, critical bool, most time.Duration) (left int, err error) {
 	var errs []error
 	for i := range pods {
@@ -102,7 +102,7 @@ func (s *Simulated) askAll(ctx context.Context, pods []corev1.Pod, critical bool
 	return left, errors.Join(errs...)
 }
 
-// ask has a pod stop within its own grace, or most.
+// ask asks a pod to stop within its own grace period, or most.
 func (s *Simulated) ask(ctx context.Context, pod *corev1.Pod, most time.Duration) error {
 	grace := most
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {

@@ -28,9 +28,9 @@ func TestShutdownCompletesBeforePowerOff(t *testing.T) {
 	}{
 		{"its kubelet runs", shuttingDown(true), []*corev1.Node{node(true, corev1.ConditionTrue)}, down},
 		{"its kubelet is NotReady", shuttingDown(true), []*corev1.Node{node(true, corev1.ConditionFalse)}, down},
-		{"its gate has shut, and its kubelet still runs", shuttingDown(false), []*corev1.Node{node(true, corev1.ConditionTrue)}, down},
+		{"its gate is closed, and its kubelet still runs", shuttingDown(false), []*corev1.Node{node(true, corev1.ConditionTrue)}, down},
 		{"it is booting", shuttingDown(true), nil, halted},
-		{"its kubelet is held back", shuttingDown(false), nil, halted},
+		{"its kubelet has not started", shuttingDown(false), nil, halted},
 		{"its operating system is not asked", instance(ec2.ShuttingDown, false), []*corev1.Node{node(true, corev1.ConditionTrue)}, cut},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestShutdownCompletesBeforePowerOff(t *testing.T) {
 	}
 }
 
-// TestCriticalPodsStopLast: each with its own grace, or what is configured
-// for its group; the machine halts when all have stopped.
+// TestCriticalPodsStopLast: each pod has its own grace period, or the configured one of its group. The
+// machine halts when all have stopped.
 func TestCriticalPodsStopLast(t *testing.T) {
 	pod := func(name string, grace int64, critical bool) *corev1.Pod {
 		p := &corev1.Pod{
@@ -100,7 +100,7 @@ func TestCriticalPodsStopLast(t *testing.T) {
 		done bool
 	}{
 		{"ordinary ones first", func() {}, map[string]string{"web": "30s", "slow": "2m0s"}, false},
-		{"one is left", func() { end("web") }, map[string]string{"web": "30s", "slow": "2m0s"}, false},
+		{"one ordinary pod still runs", func() { end("web") }, map[string]string{"web": "30s", "slow": "2m0s"}, false},
 		{"then critical ones", func() { end("slow") }, map[string]string{"web": "30s", "slow": "2m0s", "proxy": "30s"}, false},
 		{"all have stopped", func() { end("proxy") }, map[string]string{"web": "30s", "slow": "2m0s", "proxy": "30s"}, true},
 	} {
@@ -115,7 +115,7 @@ func TestCriticalPodsStopLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	if nodeReady(at) || at.Annotations[kwok.ShutdownAnnotation] == "" {
-		t.Errorf("the Node does not say that it shuts down: %v %v", at.Annotations, at.Status.Conditions)
+		t.Errorf("the Node does not show the shutdown: %v %v", at.Annotations, at.Status.Conditions)
 	}
 }
 

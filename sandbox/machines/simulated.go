@@ -16,39 +16,38 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// Simulated is hardware that is nothing but Nodes: kwok plays the kubelets'
-// part, heartbeats and pods, of those that are given to it. No condition of a Node
-// is faked, but at a reboot.
+// Simulated is hardware that consists only of Nodes: kwok simulates their kubelets, with heartbeats
+// and pods. No condition of a Node is faked, except at a reboot.
 type Simulated struct {
 	client kubernetes.Interface
 
 	mu sync.Mutex
-	// registered is in which boot a machine made its Node, by instance.
+	// registered is the boot in which a machine created its Node, by instance.
 	registered map[string]string
 }
 
-// NewSimulated makes it, on a cluster in which kwok runs.
+// NewSimulated returns Simulated hardware for a cluster with kwok.
 func NewSimulated(client kubernetes.Interface) *Simulated {
 	return &Simulated{client: client, registered: map[string]string{}}
 }
 
-// Boot takes a machine for on while kwok plays its kubelet. One whose Node a user
-// deleted runs on without it: a kubelet registers when it starts, and not again.
+// Boot reports that a machine runs while kwok simulates its kubelet. A machine whose Node a user
+// deleted still runs: a kubelet registers only when it starts.
 func (s *Simulated) Boot(m Machine) (id string, on bool) {
 	switch {
 	case m.Node == nil:
 		id = s.registeredIn(m)
 		return id, id != ""
-	case !lit(m.Node):
+	case !managed(m.Node):
 		return "", false
 	case !nodeindex.Ready(m.Node):
-		return m.BootID, true // kwok is bringing it up
+		return m.BootID, true // kwok is making it Ready
 	default:
 		return m.Node.Status.NodeInfo.BootID, true
 	}
 }
 
-// Start makes the Node, or gives it back to kwok.
+// Start creates the Node, or makes kwok simulate it again.
 func (s *Simulated) Start(ctx context.Context, m Machine, register *corev1.Node) error {
 	if m.Node != nil {
 		err := s.patch(ctx, m.Node, map[string]any{
@@ -63,7 +62,7 @@ func (s *Simulated) Start(ctx context.Context, m Machine, register *corev1.Node)
 	register.Labels[kwok.ManagedLabel] = kwok.ManagedValue
 	_, err := s.client.CoreV1().Nodes().Create(ctx, register, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // the cache is behind
+		return nil // the cache is stale
 	}
 	if err == nil {
 		s.remember(m.ID, m.BootID)
@@ -71,7 +70,7 @@ func (s *Simulated) Start(ctx context.Context, m Machine, register *corev1.Node)
 	return err
 }
 
-// Cut takes the Node from kwok: it falls silent.
+// Cut stops kwok's simulation of the Node: its heartbeat ends.
 func (s *Simulated) Cut(ctx context.Context, m Machine) error {
 	s.remember(m.ID, "")
 	if m.Node == nil {
@@ -80,7 +79,7 @@ func (s *Simulated) Cut(ctx context.Context, m Machine) error {
 	return s.patch(ctx, m.Node, map[string]any{"labels": map[string]any{kwok.ManagedLabel: nil}})
 }
 
-// remember notes in which boot a machine made its Node; empty: in none.
+// remember records the boot in which a machine created its Node; empty: none.
 func (s *Simulated) remember(instanceID, boot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *Simulated) registeredIn(m Machine) string {
 	return s.registered[m.ID]
 }
 
-// patch patches a Node's metadata. By its label kwok plays the node's kubelet.
+// patch patches a Node's metadata, which has the label for kwok.
 func (s *Simulated) patch(ctx context.Context, n *corev1.Node, metadata map[string]any) error {
 	metadata["uid"] = n.UID
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
@@ -108,8 +107,8 @@ func (s *Simulated) patch(ctx context.Context, n *corev1.Node, metadata map[stri
 	return ignoreGone(err)
 }
 
-// Restart shows what a reboot shows: a kubelet that was away, and another boot
-// id. kwok finds the Node NotReady and brings it up.
+// Restart shows the effects of a reboot: a NotReady Node and a new boot id. kwok makes the Node Ready
+// again.
 func (s *Simulated) Restart(ctx context.Context, m Machine, register *corev1.Node) error {
 	if m.Node == nil {
 		return s.Start(ctx, m, register)
@@ -120,7 +119,7 @@ func (s *Simulated) Restart(ctx context.Context, m Machine, register *corev1.Nod
 			"nodeInfo": map[string]any{"bootID": m.BootID},
 			"conditions": []corev1.NodeCondition{{
 				Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
-				Reason: "KubeletNotReady", Message: "the machine is starting again",
+				Reason: "KubeletNotReady", Message: "the machine is rebooting",
 			}},
 		},
 	})
@@ -131,5 +130,5 @@ func (s *Simulated) Restart(ctx context.Context, m Machine, register *corev1.Nod
 	return ignoreGone(err)
 }
 
-// lit reports whether kwok plays the node's kubelet.
-func lit(n *corev1.Node) bool { return n.Labels[kwok.ManagedLabel] == kwok.ManagedValue }
+// managed reports whether kwok simulates the node's kubelet.
+func managed(n *corev1.Node) bool { return n.Labels[kwok.ManagedLabel] == kwok.ManagedValue }

@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubelet is how an instance's user data sets its kubelet up.
+// kubelet has the kubelet settings in an instance's user data.
 type kubelet struct {
 	labels  map[string]string
 	taints  []corev1.Taint // one for a key and an effect
-	maxPods int            // 0: as many as its type takes
-	// What is kept from pods; what is not named is as the image has it.
+	maxPods int            // 0: the maximum of its type
+	// Reserved resources; the image has defaults for the others.
 	kubeReserved, systemReserved corev1.ResourceList
 }
 
-// nodeConfig is what concerns the kubelet in the document that nodeadm reads on
-// Amazon Linux 2023 (awslabs/amazon-eks-ami, nodeadm API node.eks.aws/v1alpha1).
+// nodeConfig is the kubelet part of nodeadm's configuration on Amazon Linux 2023
+// (awslabs/amazon-eks-ami, nodeadm API node.eks.aws/v1alpha1).
 type nodeConfig struct {
 	Spec struct {
 		Kubelet struct {
@@ -53,9 +53,8 @@ const (
 	nodeConfigType  = "application/" + nodeConfigGroup
 )
 
-// readUserData reads user data as EC2 gives it out, in base64: a MIME message of
-// scripts and NodeConfigs, one NodeConfig, or a script. Of what is said twice the
-// last counts.
+// readUserData reads user data in base64, as EC2 returns it: a MIME message of scripts and
+// NodeConfigs, one NodeConfig, or a script. If a setting is repeated, the last one counts.
 func readUserData(encoded string) (kubelet, error) {
 	k := kubelet{labels: map[string]string{}}
 	text, err := base64.StdEncoding.DecodeString(encoded)
@@ -79,7 +78,7 @@ func readUserData(encoded string) (kubelet, error) {
 	return k, nil
 }
 
-// userDataPart is a document with the type that it is declared with, if it is.
+// userDataPart is a document with its declared type, if any.
 type userDataPart struct{ mediaType, text string }
 
 func (p userDataPart) isNodeConfig() bool {
@@ -124,7 +123,7 @@ func multiParts(reader *multipart.Reader) ([]userDataPart, error) {
 		}
 		mediaType, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
 		if err != nil {
-			mediaType = "text/plain" // as RFC 2045 has it
+			mediaType = "text/plain" // the default (RFC 2045)
 		}
 		body, err := decodeBody(part, part.Header.Get("Content-Transfer-Encoding"))
 		if err != nil {
@@ -183,8 +182,8 @@ func keep(in *corev1.ResourceList, field string, from map[string]string) error {
 	return nil
 }
 
-// Flags of the kubelet, as they stand in scripts, plain or in bootstrap.sh
-// --kubelet-extra-args, and in a NodeConfig's list.
+// Flags of the kubelet in scripts, plain or in bootstrap.sh --kubelet-extra-args, and in a
+// NodeConfig's list.
 var (
 	labelsFlag  = regexp.MustCompile(`--node-labels[= ]["']?([^\s"']+)`)
 	taintsFlag  = regexp.MustCompile(`--register-with-taints[= ]["']?([^\s"']+)`)

@@ -17,14 +17,13 @@ type Namespace struct {
 	file *os.File
 }
 
-// Close lets go of it. It ends with the last process in it.
+// Close closes it. The namespace ends with the last process in it.
 func (n *Namespace) Close() error { return n.file.Close() }
 
-// FD is the descriptor that it is held open by.
+// FD is its open file descriptor.
 func (n *Namespace) FD() int { return int(n.file.Fd()) }
 
-// Do runs f in the namespace, on a thread of its own. What f starts in other
-// goroutines is not in it.
+// Do runs f in the namespace, on a separate thread. Goroutines that f starts are not in the namespace.
 func (n *Namespace) Do(f func() error) error {
 	return onThread(func() error {
 		if err := n.Enter(); err != nil {
@@ -34,7 +33,7 @@ func (n *Namespace) Do(f func() error) error {
 	})
 }
 
-// onThread runs f on a thread of its own.
+// onThread runs f on a separate thread.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	osthread.Spend(func() { done <- f() })
@@ -71,16 +70,16 @@ func (n *Namespace) Dial(ctx context.Context, address string) (net.Conn, error) 
 	return conn, err
 }
 
-// Relay carries connections from a listener to wherever dial leads.
+// Relay forwards connections of a listener to new connections of dial.
 type Relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
-	ctx      context.Context //nolint:containedctx // ends what is under way; set once
+	ctx      context.Context //nolint:containedctx // cancels dials; set once
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 }
 
-// NewRelay carries connections until Close.
+// NewRelay forwards connections until Close.
 func NewRelay(l net.Listener, dial func(context.Context) (net.Conn, error)) *Relay {
 	r := &Relay{listener: l, dial: dial}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -102,13 +101,13 @@ func (r *Relay) accept() {
 		if err != nil {
 			return // closed
 		}
-		r.running.Go(func() { r.carry(conn) })
+		r.running.Go(func() { r.forward(conn) })
 	}
 }
 
-// carry carries one connection in both directions. Without an answer it is
-// closed, as a connection to a dead server is.
-func (r *Relay) carry(from net.Conn) {
+// forward forwards one connection in both directions. If dial fails, it closes the connection, as a
+// dead server would.
+func (r *Relay) forward(from net.Conn) {
 	defer from.Close()
 	to, err := r.dial(r.ctx)
 	if err != nil {
@@ -123,7 +122,7 @@ func (r *Relay) carry(from net.Conn) {
 	both.Wait()
 }
 
-// copyHalf carries one direction, and its end. An error ends both.
+// copyHalf forwards one direction and its end. An error ends both.
 func copyHalf(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// New makes a namespace, with nothing in it but a loopback device that is down.
+// New creates a namespace, which has only a loopback device that is down.
 func New() (*Namespace, error) {
 	var n *Namespace
 	err := onThread(func() error {
@@ -25,7 +25,7 @@ func New() (*Namespace, error) {
 	return n, nil
 }
 
-// Of is the namespace that a process is in.
+// Of is the namespace of a process.
 func Of(pid int) (*Namespace, error) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
 	if err != nil {
@@ -34,8 +34,8 @@ func Of(pid int) (*Namespace, error) {
 	return &Namespace{file: f}, nil
 }
 
-// Enter moves the calling thread into the namespace, for good: it is for a thread
-// that is locked and will end.
+// Enter moves the calling thread permanently into the namespace. The thread must be locked, and must
+// end.
 func (n *Namespace) Enter() error {
 	if err := unix.Setns(n.FD(), unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("entering the network namespace: %w", err)

@@ -83,7 +83,7 @@ func TestRelayForwardsBothDirectionsAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inside.Close()
-	go func() { // an echo that answers when all is said
+	go func() { // an echo that answers at the end of the input
 		for {
 			conn, err := inside.Accept()
 			if err != nil {
@@ -97,7 +97,7 @@ func TestRelayForwardsBothDirectionsAndEnds(t *testing.T) {
 		}
 	}()
 	if _, err := net.Dial("tcp", inside.Addr().String()); err == nil {
-		t.Error("what listens in the namespace can be reached from outside")
+		t.Error("a listener in the namespace is reachable from outside")
 	}
 	outside, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

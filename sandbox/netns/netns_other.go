@@ -6,7 +6,7 @@ import "errors"
 
 var errLinuxOnly = errors.New("network namespaces need Linux")
 
-// New makes a namespace, on Linux.
+// New creates a namespace, on Linux.
 func New() (*Namespace, error) { return nil, errLinuxOnly }
 
 // Of is the namespace of a process, on Linux.

@@ -2,5 +2,5 @@
 
 package osthread
 
-// isMain matters only where threads have namespaces.
+// isMain matters only on systems whose threads have namespaces.
 func isMain() bool { return false }

@@ -1,21 +1,21 @@
-// Package osthread spends operating-system threads: what belongs to a thread, such as
-// the namespaces it is in and the children that die with it, does not affect other threads
-// and ends with it.
+// Package osthread runs functions on operating-system threads that end with them. Changes of such a
+// thread, such as its namespaces and the parent-death signal of its children, do not affect other
+// threads.
 package osthread
 
 import "runtime"
 
-// Spend runs f in the background on a thread of its own, which ends when f returns.
+// Spend runs f in the background on a separate thread, which ends when f returns.
 func Spend(f func()) {
 	go func() {
-		// A goroutine that ends locked takes its thread with it.
+		// The thread of a goroutine that ends locked ends too.
 		runtime.LockOSThread()
 		if !isMain() {
 			f()
 			return
 		}
-		// But the main thread, which never ends: by it the process is known in /proc,
-		// and must be where it always was. While it is held here, another is found.
+		// The main thread never ends, and /proc shows its namespaces as those of the process. While
+		// this goroutine holds it, Spend gets another thread.
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -14,10 +14,10 @@ const (
 	tailBytes = 16 << 10
 )
 
-// ExitError says that a child ended on its own with an error.
+// ExitError is the error of a child that ended without a request.
 type ExitError struct {
 	Name      string   // the child
-	LogFile   string   // where its whole output is
+	LogFile   string   // its whole output
 	LastLines []string // the end of its output
 	Err       error    // its exit status, or the signal that ended it
 }
@@ -32,12 +32,11 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// LastLines returns the end of the child's output so far, for a message about a
-// child that lives but does not do what it should.
+// LastLines returns the end of the child's output so far, for an error message about a running child.
 func (p *Process) LastLines() []string { return lastLines(p.logFile, p.logStart) }
 
-// lastLines reads the last lines of a log, none from before offset start. What cannot be read is
-// reported in their place: they explain another error and must not hide it.
+// lastLines reads the last lines of a log after offset start. A read error is returned as a line,
+// because it must not hide the error that the lines explain.
 func lastLines(path string, start int64) []string {
 	f, err := os.Open(path)
 	if err != nil {

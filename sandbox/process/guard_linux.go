@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// sysProcAttr gives the child its own group and asks the kernel to kill it when the thread that forked it ends.
+// sysProcAttr gives the child its own group. The kernel kills it when the thread that forked it ends.
 func sysProcAttr(o Options) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: o.Cloneflags}
 	if o.Unguarded {
@@ -11,5 +11,5 @@ func sysProcAttr(o Options) *syscall.SysProcAttr {
 	return attr
 }
 
-// guard has nothing to add to the kernel's parent-death signal.
+// guard does nothing: the parent-death signal of the kernel is enough.
 func guard(int) (release func(), err error) { return func() {}, nil }

@@ -6,7 +6,7 @@ import "syscall"
 
 func sysProcAttr(Options) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// guard kills the child's group when this process is gone; release ends the guarding.
+// guard kills the child's group when this process ends; release stops that.
 func guard(pid int) (release func(), err error) {
 	w, err := newWatchdog(pid)
 	if err != nil {

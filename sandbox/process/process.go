@@ -1,9 +1,8 @@
 // Package process runs the sandbox's programs as supervised child processes.
 //
-// A child gets a process group of its own, so that Ctrl-C in a terminal reaches
-// only the parent, which then stops its children in the order it wants. A child
-// never outlives its parent, even one that was killed with SIGKILL: on Linux the
-// kernel sees to it (PR_SET_PDEATHSIG), elsewhere a watchdog does.
+// A child gets its own process group. So Ctrl-C in a terminal reaches only the parent, which stops its
+// children in order. A child never outlives its parent, even after SIGKILL: on Linux the kernel kills
+// it (PR_SET_PDEATHSIG), on other systems a watchdog does.
 package process
 
 import (
@@ -19,12 +18,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/osthread"
 )
 
-// DefaultStopGrace is how long Stop waits between SIGTERM and SIGKILL unless Options say otherwise.
+// DefaultStopGrace is how long Stop waits between SIGTERM and SIGKILL by default.
 const DefaultStopGrace = 10 * time.Second
 
-// Options say what to run.
+// Options are the options of a child.
 type Options struct {
-	Name       string        // what to call it in messages; required
+	Name       string        // its name in messages; required
 	Path       string        // the program; required
 	Args       []string      // its arguments, without the program's name
 	Env        []string      // its environment as KEY=value; nil means the parent's
@@ -34,14 +33,12 @@ type Options struct {
 	StopGrace  time.Duration // between SIGTERM and SIGKILL; 0 means DefaultStopGrace
 	Stdin      *os.File      // its standard input; nil means nothing to read
 
-	// Cloneflags are the namespaces that are made for it, as clone(2) has them; Linux
-	// only.
+	// Cloneflags are its new namespaces, as in clone(2); Linux only.
 	Cloneflags uintptr
-	// Enter is called before the start on the thread that the child is started from, to
-	// change what it inherits, such as a namespace. The thread ends with the child.
+	// Enter is called before the start, on the thread that starts the child. It can change what the
+	// child inherits, such as a namespace. The thread ends with the child.
 	Enter func() error
-	// Unguarded leaves the child alive when the parent dies, for one that another
-	// takes with it.
+	// Unguarded lets the child outlive the parent, because something else ends it.
 	Unguarded bool
 }
 
@@ -54,13 +51,12 @@ type Process struct {
 	cmd       *exec.Cmd
 	enter     func() error
 	unguarded bool
-	stopping  atomic.Bool   // its end was asked for, and is no error
+	stopping  atomic.Bool   // its end was requested, and is no error
 	done      chan struct{} // closed when it has ended
 	err       error         // why it ended; read after done
 }
 
-// Start starts a child. ctx bounds the starting only: to end a child, call
-// Stop. The caller must call Stop or Kill9, or wait for Done.
+// Start starts a child. ctx bounds only the start: to end a child, call Stop. The caller must call Stop or Kill9, or wait for Done.
 func Start(ctx context.Context, opts Options) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", opts.Name, err)
@@ -77,7 +73,7 @@ func Start(ctx context.Context, opts Options) (*Process, error) {
 
 	cmd := exec.Command(opts.Path, opts.Args...)
 	cmd.Env, cmd.Dir, cmd.ExtraFiles = opts.Env, opts.Dir, opts.ExtraFiles
-	// A file, not a pipe: the child can write on, and be read, when the parent is gone.
+	// A file, not a pipe: the child can still write after the end of the parent.
 	cmd.Stdout, cmd.Stderr = log, log
 	if opts.Stdin != nil {
 		cmd.Stdin = opts.Stdin
@@ -91,8 +87,8 @@ func Start(ctx context.Context, opts Options) (*Process, error) {
 		p.stopGrace = DefaultStopGrace
 	}
 	started := make(chan error, 1)
-	// The kernel sends the parent-death signal when the *thread* that forked ends (prctl(2)), so one
-	// is kept for as long as the child lives.
+	// The kernel sends the parent-death signal when the *thread* that forked ends (prctl(2)), so this
+	// thread must exist as long as the child.
 	osthread.Spend(func() { p.supervise(started) })
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", opts.Name, err)
@@ -115,15 +111,15 @@ func (p *Process) supervise(started chan<- error) {
 	release, err := p.guard()
 	if err != nil {
 		p.signalGroup(syscall.SIGKILL)
-		_ = p.cmd.Wait() // its end is known; the error that matters is why it could not be guarded
+		_ = p.cmd.Wait() // the relevant error is that of guard
 		started <- fmt.Errorf("guarding against the parent's death: %w", err)
 		return
 	}
 	started <- nil
 	waitErr := p.cmd.Wait()
-	p.signalGroup(syscall.SIGKILL) // what the child has left behind goes with it
+	p.signalGroup(syscall.SIGKILL) // kill the child's own children too
 	release()
-	// The log is read by another thread: this one may be where there is none.
+	// Another thread reads the log: this one may be in a namespace without the file.
 	go p.finish(waitErr)
 }
 
@@ -144,11 +140,11 @@ func (p *Process) finish(waitErr error) {
 // PID returns the child's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the child has ended, for whatever reason.
+// Done is closed when the child has ended, for any reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says why the child ended: nil while it runs, when it ended without a signal of ours with
-// status 0 or when Stop or Kill9 ended it; else an *ExitError.
+// Err is the reason of the child's end: nil while it runs, after an exit with status 0, and after Stop
+// or Kill9; otherwise an *ExitError.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -158,7 +154,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Signal sends a signal to the child alone. One that has ended gets none.
+// Signal sends a signal only to the child, not to its group. It does nothing if the child has ended.
 func (p *Process) Signal(sig os.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending %s to %s: %w", sig, p.name, err)
@@ -166,9 +162,9 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Stop sends SIGTERM, waits, and after the grace sends SIGKILL to the child's
-// whole group. It returns when the child has ended, with an error when it had to
-// be killed. Stopping a child that has ended does nothing.
+// Stop sends SIGTERM, waits, and after the grace period sends SIGKILL to the child's whole group. It
+// returns when the child has ended, with an error if it had to be killed. It does nothing if the child
+// has ended.
 func (p *Process) Stop() error {
 	p.stopping.Store(true)
 	if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -187,7 +183,7 @@ func (p *Process) Stop() error {
 func (p *Process) Kill9() {
 	p.stopping.Store(true)
 	select {
-	case <-p.done: // the number may be another process's by now
+	case <-p.done: // another process may have the id now
 	default:
 		p.signalGroup(syscall.SIGKILL)
 		<-p.done
@@ -195,6 +191,6 @@ func (p *Process) Kill9() {
 }
 
 func (p *Process) signalGroup(sig syscall.Signal) {
-	// ESRCH, the only likely error, means that none is left: what was wanted.
+	// ESRCH, the only likely error, means that no process is left.
 	_ = syscall.Kill(-p.cmd.Process.Pid, sig)
 }

@@ -19,7 +19,7 @@ import (
 
 const patience = 20 * time.Second
 
-// roleEnv makes this test's own program play a child, or a parent of one.
+// roleEnv makes this test's own program act as a child, or as a parent of one.
 const roleEnv = "PROCESS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("up")
 		<-c
 		fmt.Println("stopped")
-	case "stubborn": // ignores SIGTERM, and has a child of its own
+	case "stubborn": // ignores SIGTERM, and has its own child
 		signal.Ignore(syscall.SIGTERM)
 		grandchild := exec.Command("sleep", "1000")
 		if err := grandchild.Start(); err != nil {
@@ -45,13 +45,13 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println("grandchild", grandchild.Process.Pid)
 		time.Sleep(time.Hour)
-	case "careless": // ends, and leaves a child of its own
+	case "careless": // ends, and leaves its own child
 		grandchild := exec.Command("sleep", "1000")
 		if err := grandchild.Start(); err != nil {
 			panic(err)
 		}
 		fmt.Println("grandchild", grandchild.Process.Pid)
-	case "parent": // says its child's id and waits to be killed
+	case "parent": // prints its child's id and waits to be killed
 		p, err := Start(context.Background(), Options{Name: "child", Path: "sleep", Args: []string{"1000"}, LogFile: os.Getenv("LOG")})
 		if err != nil {
 			panic(err)
@@ -122,7 +122,7 @@ func TestFailureReportsLastLogLines(t *testing.T) {
 	}
 	for _, want := range []string{"fail ended: exit status 3", "line 39", exit.LogFile} {
 		if !strings.Contains(p.Err().Error(), want) {
-			t.Errorf("error %q does not say %q", p.Err(), want)
+			t.Errorf("error %q lacks %q", p.Err(), want)
 		}
 	}
 	if err := p.Stop(); err != nil {
@@ -152,10 +152,10 @@ func TestStopSendsSIGTERMFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lines := p.LastLines(); !slices.Equal(lines, []string{"up", "stopped"}) {
-		t.Errorf("it wrote %q, want that it stopped without a kill", lines)
+		t.Errorf("it wrote %q, want a stop without a kill", lines)
 	}
 	if p.Err() != nil {
-		t.Errorf("a wanted stop is an error: %v", p.Err())
+		t.Errorf("a requested stop is an error: %v", p.Err())
 	}
 }
 
@@ -170,7 +170,7 @@ func TestStopKillsGroupAfterGrace(t *testing.T) {
 	}
 	waitFor(t, "the grandchild's end", func() bool { return !alive(grandchild) })
 	if p.Err() != nil {
-		t.Errorf("a wanted kill is an error: %v", p.Err())
+		t.Errorf("a requested kill is an error: %v", p.Err())
 	}
 }
 
@@ -215,8 +215,8 @@ func TestChildEndsWithParent(t *testing.T) {
 	waitFor(t, "the child's end", func() bool { return !alive(child) })
 }
 
-// The thread that forks must not end, or the kernel would kill the child. Many children started from
-// goroutines that come and go would show it.
+// If the forking thread ended, the kernel would kill the child. Many children of short-lived goroutines
+// would show that.
 func TestChildOutlivesStartingGoroutine(t *testing.T) {
 	var all []*Process
 	for range 10 {

@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// watchdog is a shell that reads from a pipe whose other end only this process
-// holds: when this process is gone, however it went, the shell sees the end of the
-// pipe and kills a process group. It is for systems whose kernel has no
-// parent-death signal.
+// watchdog is a shell that reads from a pipe whose other end only this process holds. When this process
+// ends, for any reason, the shell reads the end of the pipe and kills a process group. It is for
+// systems whose kernel has no parent-death signal.
 type watchdog struct {
 	shell *exec.Cmd
 	pipe  *os.File
@@ -33,9 +32,9 @@ func newWatchdog(group int) (*watchdog, error) {
 	return &watchdog{shell: shell, pipe: w}, nil
 }
 
-// release ends the watch.
+// release stops the watchdog.
 func (w *watchdog) release() {
-	// Killed before its pipe ends, or it would act. How it ended says nothing.
+	// Kill it before its pipe ends, because it would act otherwise. Its exit status is irrelevant.
 	_ = w.shell.Process.Kill()
 	_ = w.shell.Wait()
 	w.pipe.Close()

@@ -15,14 +15,14 @@ type service struct {
 	levels    []level // since the first notice; only where it changed
 }
 
-// level is how many pods of a service were Ready from a moment on.
+// level is the number of Ready pods of a service from a time on.
 type level struct {
 	at            time.Time
 	ready, wanted int
 }
 
-// Level is how many pods of the interrupted workloads were Ready from a time on, and how many were
-// wanted. A surplus in one workload does not compensate for a lack in another.
+// Level is the number of Ready and of wanted pods of the interrupted workloads from a time on. A
+// surplus in one workload does not compensate for a lack in another.
 type Level struct {
 	Seconds       float64 // since the first notice
 	Ready, Wanted int
@@ -32,7 +32,7 @@ func (s *service) has(p *podTrack) bool {
 	return p.namespace == s.namespace && s.selector.Matches(p.labels)
 }
 
-// Wanted records how many replicas of a workload are wanted, and which pods they are.
+// Wanted records the wanted number of replicas of a workload, and the selector of its pods.
 func (w *World) Wanted(t time.Time, kind, namespace, name string, selector labels.Selector, replicas int) {
 	key := workloadKey(kind, namespace, name)
 	s := w.services[key]
@@ -63,9 +63,9 @@ func (w *World) measure(t time.Time) {
 func (w *World) capacity() []Level {
 	var all []*service
 	var times []time.Time
-	judged := w.judged()
+	affected := w.affected()
 	for _, s := range w.services {
-		if !slices.ContainsFunc(judged, s.has) {
+		if !slices.ContainsFunc(affected, s.has) {
 			continue
 		}
 		all = append(all, s)
@@ -96,7 +96,7 @@ func (s *service) levelAt(t time.Time) level {
 	return level{}
 }
 
-// shortfall is the lowest number of Ready pods, and for how many seconds up to end there were fewer
+// shortfall returns the lowest number of Ready pods, and the seconds up to end with fewer Ready pods
 // than wanted.
 func shortfall(levels []Level, end float64) (lowest int, below float64) {
 	for i, l := range levels {

@@ -58,7 +58,7 @@ func TestCapacityOverTime(t *testing.T) {
 			w.Pod(at(40), replica("web", "w3", "node-b"), false)
 			w.Pod(at(42), replica("web", "w4", "node-b"), false)
 		}, []Level{{0, 2, 2}, {1, 1, 2}, {1.5, 0, 2}, {40, 1, 2}, {42, 2, 2}}, 0, 41},
-		{"it never comes back", func(w *World) { w.Dark(at(120), "i-a") }, []Level{{0, 2, 2}, {120, 0, 2}}, 0, 20},
+		{"it never comes back", func(w *World) { w.PowerLost(at(120), "i-a") }, []Level{{0, 2, 2}, {120, 0, 2}}, 0, 20},
 		{"fewer replicas wanted, then more", func(w *World) {
 			w.Wanted(at(5), "Deployment", "default", "web", appIs("web"), 1)
 			w.Wanted(at(9), "Deployment", "default", "web", appIs("web"), 3)
@@ -88,7 +88,7 @@ func TestWorkloadIsReadyWithItsPods(t *testing.T) {
 	}
 	check(t, w, "pods ready", true)
 	w.Pod(at(1), deleted(replica("web", "w1", "node-a"), 30), false)
-	check(t, w, "pods ready", false) // its status does not tell yet
+	check(t, w, "pods ready", false) // its status is not written yet
 	w.Pod(at(2), replica("web", "w3", "node-b"), false)
 	check(t, w, "pods ready", true)
 }
@@ -122,14 +122,14 @@ func TestReportIncludesCapacityWithProvisioner(t *testing.T) {
 	var out bytes.Buffer
 	Render(terminal.Stream{Writer: &out}, r)
 	const want = `
-ready, of the pods that are wanted, over the seconds since the notice
+Ready pods (#) of the wanted ones, by seconds since the notice
        2 |####################..............................##########
        1 |############################################################
          +---------+---------+---------+---------+---------+---------+
          0s        10s       20s       30s       40s       50s       60s
 
 0 notices recorded, 0 pods moved whole, 0 cut short, 0 lost, 2 left alone, never fewer than 1 ready, 30.0s below what is wanted
-✓ everything was as it should be
+✓ every expectation held
 `
 	if _, got, _ := strings.Cut(out.String(), "\n\n"); "\n"+got != want {
 		t.Errorf("chart (-want +got):\n%s", cmp.Diff(want, "\n"+got))

@@ -51,14 +51,14 @@ const podReadyNow Verdict = "ready"
 
 func (c counts) Holds(w *World) (bool, string) {
 	var wrong []string
-	var judged []*podTrack
-	for _, p := range w.judged() {
+	var affected []*podTrack
+	for _, p := range w.affected() {
 		if c.matches(p) {
-			judged = append(judged, p)
+			affected = append(affected, p)
 		}
 	}
 	for _, one := range c.Bounds {
-		n := countOf(judged, one.Verdict)
+		n := countOf(affected, one.Verdict)
 		if one.Verdict == podReadyNow {
 			n = w.serving(c.matches)
 		}
@@ -66,7 +66,7 @@ func (c counts) Holds(w *World) (bool, string) {
 			wrong = append(wrong, fmt.Sprintf("%s=%d", one.Verdict, n))
 		}
 	}
-	return len(wrong) == 0, strings.Join(wrong, " ") + pods(judged)
+	return len(wrong) == 0, strings.Join(wrong, " ") + pods(affected)
 }
 
 func (c counts) matches(p *podTrack) bool { return c.Glob == "" || matches(c.Glob, p.name) }
@@ -87,13 +87,13 @@ func countOf(all []*podTrack, v Verdict) int {
 	return n
 }
 
-func (w *World) count(v Verdict) int { return countOf(w.judged(), v) }
+func (w *World) count(v Verdict) int { return countOf(w.affected(), v) }
 
 // serving counts the pods of the cluster that are Ready.
 func (w *World) serving(which func(*podTrack) bool) int {
 	n := 0
 	for _, p := range w.pods {
-		if p.ready && p.dark.IsZero() && which(p) {
+		if p.ready && p.powerLost.IsZero() && which(p) {
 			n++
 		}
 	}
@@ -126,7 +126,7 @@ type quantified struct {
 }
 
 func (q quantified) Holds(w *World) (bool, string) {
-	all := w.judged()
+	all := w.affected()
 	if len(all) == 0 {
 		return false, "there was no pod on the interrupted nodes"
 	}
@@ -186,7 +186,7 @@ func (c podIs) limit(w *World) (time.Time, bool) {
 // one.
 func (w *World) all(glob string, holds func(*podTrack) (bool, string)) (bool, string) {
 	found := false
-	for _, p := range w.judged() {
+	for _, p := range w.affected() {
 		if !matches(glob, p.name) {
 			continue
 		}

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// groupKind is what is counted of a group.
+// groupKind is a kind of instance, node or hook execution of a group that a script counts.
 type groupKind string
 
 const (
-	inService groupKind = "in-service"
-	onTheWay  groupKind = "joining"
-	warming   groupKind = "warming"
-	warmOnes  groupKind = "warm"
-	leavers   groupKind = "leaving"
-	kept      groupKind = "retained"
+	groupInService groupKind = "in-service"
+	groupJoining   groupKind = "joining"
+	groupWarming   groupKind = "warming"
+	groupWarm      groupKind = "warm"
+	groupLeaving   groupKind = "leaving"
+	groupRetained  groupKind = "retained"
 	// warmNodes are instances in the warm pool, or on their way into it, that have a Node despite
 	// that.
 	warmNodes groupKind = "warm-nodes"
 	// earlyNodes accept pods before their instance is in service: they have no startup taint.
 	earlyNodes groupKind = "early-nodes"
-	// hooksAnswered counts the hook executions with an answer, timedOut those without one in time,
-	// and abandoned those that ended the launch of an instance or its return to the pool.
+	// hooksAnswered counts the hook executions with an answer, and timedOut those that timed out.
+	// abandoned counts those that ended the launch of an instance or its return to the pool.
 	hooksAnswered groupKind = "answered"
 	timedOut      groupKind = "timed-out"
 	abandoned     groupKind = "abandoned"
@@ -30,7 +30,7 @@ const (
 
 func groupKinds() []groupKind {
 	return []groupKind{
-		inService, onTheWay, warming, warmOnes, leavers, kept, warmNodes, earlyNodes, hooksAnswered, timedOut, abandoned,
+		groupInService, groupJoining, groupWarming, groupWarm, groupLeaving, groupRetained, warmNodes, earlyNodes, hooksAnswered, timedOut, abandoned,
 	}
 }
 
@@ -68,7 +68,7 @@ func (w *World) groupCount(group string, what groupKind) []string {
 			out = append(out, w.called(m.instance))
 		}
 	}
-	for _, f := range w.firings {
+	for _, f := range w.hookExecutions {
 		if f.Group == group && f.counts(what) {
 			out = append(out, w.called(f.Instance)+" by "+f.Hook)
 		}
@@ -108,19 +108,19 @@ func (c instanceIs) Holds(w *World) (bool, string) {
 	return m.state == c.State, "it is " + m.state
 }
 
-// instanceAnswers: the hooks of an instance have this number of answers.
-type instanceAnswers struct {
+// answerCount: the hooks of an instance have this number of answers.
+type answerCount struct {
 	Node, Op string
 	N        int
 }
 
-func (c instanceAnswers) Holds(w *World) (bool, string) {
+func (c answerCount) Holds(w *World) (bool, string) {
 	n := w.nodes[c.Node]
 	if n == nil {
 		return false, "it was not launched"
 	}
 	count := 0
-	for _, f := range w.firings {
+	for _, f := range w.hookExecutions {
 		if f.Instance == n.instance && f.counts(hooksAnswered) {
 			count++
 		}
@@ -134,7 +134,7 @@ type hooksEnded struct{ Group string }
 func (c hooksEnded) Holds(w *World) (bool, string) {
 	var open []string
 	all := 0
-	for _, f := range w.firings {
+	for _, f := range w.hookExecutions {
 		if f.Group != c.Group {
 			continue
 		}
@@ -145,7 +145,7 @@ func (c hooksEnded) Holds(w *World) (bool, string) {
 	}
 	slices.Sort(open)
 	if all == 0 {
-		return false, "no hook of it ever held an instance"
+		return false, "its hooks never held an instance"
 	}
 	return len(open) == 0, strings.Join(open, "; ")
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// machineKind is what is counted of EC2's instances and Karpenter's NodeClaims.
+// machineKind is a kind of object that a script counts: EC2 instances or Karpenter's NodeClaims.
 type machineKind string
 
 const (
-	runningInstances  machineKind = "instances" // those whose end has not begun
-	launchedInstances machineKind = "launched"  // all that ever were
+	runningInstances  machineKind = "instances" // not shutting down
+	launchedInstances machineKind = "launched"  // all so far
 	nodeClaims        machineKind = "claims"
 )
 
@@ -44,5 +44,5 @@ func (c machinesCount) Holds(w *World) (bool, string) {
 type somethingLaunched struct{}
 
 func (somethingLaunched) Holds(w *World) (bool, string) {
-	return len(w.unnamed) > 0, "nothing was launched that has no name yet"
+	return len(w.unnamed) > 0, "no instance without a name was launched"
 }

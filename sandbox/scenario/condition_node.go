@@ -9,27 +9,27 @@ import (
 type nodeState string
 
 const (
-	nodeUp       nodeState = "ready"
-	nodeSilent   nodeState = "not-ready"
-	nodeCordoned nodeState = "cordoned"
-	nodeAtRisk   nodeState = "at-risk"
-	nodeOpen     nodeState = "open" // neither cordoned nor at risk
-	nodeEmpty    nodeState = "empty"
-	nodeDark     nodeState = "dark"
-	nodeGone     nodeState = "gone" // the Node was deleted
+	nodeUp        nodeState = "ready"
+	nodeSilent    nodeState = "not-ready"
+	nodeCordoned  nodeState = "cordoned"
+	nodeAtRisk    nodeState = "at-risk"
+	nodeOpen      nodeState = "open" // neither cordoned nor at risk
+	nodeEmpty     nodeState = "empty"
+	nodePowerLost nodeState = "powered-off"
+	nodeGone      nodeState = "gone" // the Node was deleted
 	// nodeDraining is a cordoned node with pods that must still leave.
 	nodeDraining nodeState = "draining"
 	// nodeAsBefore is a node whose labels, annotations and spec are, byte for byte, those at its
 	// first interrupt.
 	nodeAsBefore nodeState = "as-before"
-	// nodeProtected is one that Karpenter may not disrupt: its Node, or its
-	// NodeClaim, says so. nodeUnprotected is one of Karpenter's that it may.
+	// nodeProtected is a node whose Node or NodeClaim forbids Karpenter to disrupt it.
+	// nodeUnprotected is another node of Karpenter's.
 	nodeProtected   nodeState = "protected"
 	nodeUnprotected nodeState = "unprotected"
 )
 
 func nodeStates() []nodeState {
-	return []nodeState{nodeUp, nodeSilent, nodeCordoned, nodeAtRisk, nodeOpen, nodeEmpty, nodeDraining, nodeDark, nodeGone, nodeAsBefore, nodeProtected, nodeUnprotected}
+	return []nodeState{nodeUp, nodeSilent, nodeCordoned, nodeAtRisk, nodeOpen, nodeEmpty, nodeDraining, nodePowerLost, nodeGone, nodeAsBefore, nodeProtected, nodeUnprotected}
 }
 
 type nodeIs struct {
@@ -52,7 +52,7 @@ func (c nodeIs) Holds(w *World) (bool, string) {
 	if len(so) == 0 {
 		so = []string{"not up yet"}
 	}
-	text := fmt.Sprintf("it is %s, with %d pods to leave it", strings.Join(so, ", "), w.left(n))
+	text := fmt.Sprintf("it is %s, with %d pods that must leave it", strings.Join(so, ", "), w.left(n))
 	if c.State == nodeAsBefore && !is[nodeAsBefore] {
 		text += fmt.Sprintf("; it was %s and is %s", n.before, n.now)
 	}
@@ -62,16 +62,16 @@ func (c nodeIs) Holds(w *World) (bool, string) {
 func (w *World) states(n *nodeTrack) map[nodeState]bool {
 	left := w.left(n)
 	is := map[nodeState]bool{
-		nodeUp:       n.ready,
-		nodeSilent:   n.everReady && !n.ready,
-		nodeCordoned: n.cordoned && n.gone.IsZero(),
-		nodeAtRisk:   n.atRisk && n.gone.IsZero(),
-		nodeOpen:     n.everReady && !n.cordoned && !n.atRisk,
-		nodeEmpty:    n.everReady && left == 0,
-		nodeDraining: n.cordoned && n.gone.IsZero() && left > 0,
-		nodeDark:     !n.dark.IsZero(),
-		nodeGone:     !n.gone.IsZero(),
-		nodeAsBefore: n.before != "" && n.before == n.now,
+		nodeUp:        n.ready,
+		nodeSilent:    n.everReady && !n.ready,
+		nodeCordoned:  n.cordoned && n.gone.IsZero(),
+		nodeAtRisk:    n.atRisk && n.gone.IsZero(),
+		nodeOpen:      n.everReady && !n.cordoned && !n.atRisk,
+		nodeEmpty:     n.everReady && left == 0,
+		nodeDraining:  n.cordoned && n.gone.IsZero() && left > 0,
+		nodePowerLost: !n.powerLost.IsZero(),
+		nodeGone:      !n.gone.IsZero(),
+		nodeAsBefore:  n.before != "" && n.before == n.now,
 	}
 	if n.gone.IsZero() {
 		is[nodeProtected] = w.protected(n)

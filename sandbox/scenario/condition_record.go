@@ -10,24 +10,24 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// recordSays: Lifeboat's record about a node has these fields. It is the one condition on
-// Lifeboat's own data, for scenarios in which nothing should happen.
-type recordSays struct {
+// recordIs: Lifeboat's record about a node has these fields. It is the one condition on
+// Lifeboat's own data, for scenarios in which Lifeboat must not act.
+type recordIs struct {
 	Node                  string
 	None                  bool
 	Phase, Action, Policy string
 	Kinds                 string // of the notices, sorted, with commas
 	Sources               string // likewise
-	Wiring                string // degraded: the queue did not bring what it should have
-	Replacement           string // how it stands, in a word, such as NoCapacity
+	Wiring                string // degraded: the queue missed a notice
+	Replacement           string // its phase, such as NoCapacity
 }
 
-func (c recordSays) Holds(w *World) (bool, string) {
+func (c recordIs) Holds(w *World) (bool, string) {
 	n := w.nodes[c.Node]
 	if n == nil || n.record == nil {
 		return c.None, "there is no record"
 	}
-	is := recordSays{Node: c.Node, Phase: string(n.record.Status.Phase),
+	is := recordIs{Node: c.Node, Phase: string(n.record.Status.Phase),
 		Kinds:   sorted(n.record, func(n v1alpha1.Notice) string { return n.Kind }),
 		Sources: sorted(n.record, func(n v1alpha1.Notice) string { return n.Source }),
 	}
@@ -40,7 +40,7 @@ func (c recordSays) Holds(w *World) (bool, string) {
 	if d := n.record.Status.Drain; d != nil && d.Replacement != nil {
 		is.Replacement = d.Replacement.Reason
 	}
-	text := fmt.Sprintf("the record says phase=%s action=%s policy=%s kinds=%s sources=%s wiring=%s replacement=%s",
+	text := fmt.Sprintf("the record has phase=%s action=%s policy=%s kinds=%s sources=%s wiring=%s replacement=%s",
 		is.Phase, is.Action, is.Policy, is.Kinds, is.Sources, is.Wiring, is.Replacement)
 	holds := !c.None
 	for _, field := range []struct{ want, got string }{
@@ -52,10 +52,10 @@ func (c recordSays) Holds(w *World) (bool, string) {
 	return holds, text
 }
 
-// wiringDegraded is what a script says of a record with that condition.
+// wiringDegraded is the script's word for the condition WiringDegraded.
 const wiringDegraded = "degraded"
 
-// sorted lists what the notices of a record have in a field.
+// sorted lists the values of a field of a record's notices.
 func sorted(record *v1alpha1.Interruption, field func(v1alpha1.Notice) string) string {
 	var all []string
 	for _, n := range record.Spec.Notices {

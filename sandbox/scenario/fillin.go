@@ -11,9 +11,8 @@ var (
 	cronFormat  = regexp.MustCompile(`^\$\{cron \+([0-9a-z.]+)\}$`)
 )
 
-// fillIn replaces ${cron +20s} by the cron fields of the first full minute, in
-// UTC, that is at least so far after now, and returns that minute; zero where
-// the text has none.
+// fillIn replaces ${cron +20s} by cron fields: the first full minute in UTC that is at least so far
+// after now. It returns that minute, or zero if the text has no placeholder.
 func fillIn(text []byte, now time.Time) (filled []byte, opens time.Time, err error) {
 	first := ""
 	filled = placeholder.ReplaceAllFunc(text, func(found []byte) []byte {
@@ -24,7 +23,7 @@ func fillIn(text []byte, now time.Time) (filled []byte, opens time.Time, err err
 			err = fmt.Errorf("unknown placeholder %q: write one such as ${cron +20s}", found)
 			return found
 		case first != "" && first != string(found):
-			err = fmt.Errorf("%s opens another window than %s: a story has one", found, first)
+			err = fmt.Errorf("%s opens another window than %s: a scenario has at most one", found, first)
 			return found
 		}
 		first, opens = string(found), firstMinute(now.Add(ahead))
@@ -35,9 +34,9 @@ func fillIn(text []byte, now time.Time) (filled []byte, opens time.Time, err err
 
 // firstMinute is the first full minute at t or after.
 func firstMinute(t time.Time) time.Time {
-	whole := t.UTC().Truncate(time.Minute)
-	if whole.Before(t) {
-		whole = whole.Add(time.Minute)
+	wholeNumber := t.UTC().Truncate(time.Minute)
+	if wholeNumber.Before(t) {
+		wholeNumber = wholeNumber.Add(time.Minute)
 	}
-	return whole
+	return wholeNumber
 }

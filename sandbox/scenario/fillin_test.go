@@ -50,12 +50,12 @@ func TestSayPatchesMatchCommands(t *testing.T) {
 			Deadline:     &v1alpha1.Deadline{Time: metav1.NewTime(now.Add(time.Hour)), Type: v1alpha1.DeadlineSoft},
 		}},
 	}}
-	for act, want := range map[SayAct]string{
-		SayApprove: `{"spec":{"approval":{"by":"dana","time":"2026-05-11T08:14:02.000000Z","about":"ScheduledChange arn:x"}}}`,
-		SayHold:    `{"spec":{"hold":{"by":"dana","time":"2026-05-11T08:14:02.000000Z"}}}`,
-		SayRelease: `{"spec":{"hold":null}}`,
+	for act, want := range map[UserAction]string{
+		UserApprove: `{"spec":{"approval":{"by":"dana","time":"2026-05-11T08:14:02.000000Z","about":"ScheduledChange arn:x"}}}`,
+		UserHold:    `{"spec":{"hold":{"by":"dana","time":"2026-05-11T08:14:02.000000Z"}}}`,
+		UserRelease: `{"spec":{"hold":null}}`,
 	} {
-		got, err := sayPatch(SayStatement{Act: act, Node: "a", By: "dana"}, record, now)
+		got, err := userActionPatch(UserActionStatement{Act: act, Node: "a", By: "dana"}, record, now)
 		if err != nil {
 			t.Errorf("%s: %v", act, err)
 			continue
@@ -70,7 +70,7 @@ func TestSayPatchesMatchCommands(t *testing.T) {
 	for _, n := range record.Spec.Notices {
 		record.Status.HandledNotices = append(record.Status.HandledNotices, n.ID)
 	}
-	if _, err := sayPatch(SayStatement{Act: SayApprove, Node: "a", By: "dana"}, record, now); err == nil {
+	if _, err := userActionPatch(UserActionStatement{Act: UserApprove, Node: "a", By: "dana"}, record, now); err == nil {
 		t.Error("an approval of nothing is written")
 	}
 }

@@ -75,7 +75,7 @@ func TestGroupIsCreatedFromStatement(t *testing.T) {
 		},
 	} {
 		t.Run(line, func(t *testing.T) {
-			sc, err := Parse("x", []byte(story(line+"\n")))
+			sc, err := Parse("x", []byte(archive(line+"\n")))
 			if err != nil {
 				t.Fatal(err)
 			}

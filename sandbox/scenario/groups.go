@@ -29,21 +29,21 @@ func (p *player) groupStep(ctx context.Context, do any) error {
 	case GroupStatement:
 		return p.makeGroup(st)
 	case ScaleStatement:
-		p.begin1(fmt.Sprintf("the group %s is to have %d in service", st.Group, st.To))
+		p.startClock(fmt.Sprintf("the group %s scales to %d instances in service", st.Group, st.To))
 		return groups.SetDesired(st.Group, st.To, false)
 	case RefreshStatement:
-		p.begin1("the group " + st.Group + " is to replace all its instances (instance refresh)")
+		p.startClock("the group " + st.Group + " replaces all its instances (instance refresh)")
 		all := 100 // in service at any time
 		_, err := groups.StartRefresh(st.Group, autoscaling.RefreshOptions{MinHealthy: &all})
 		return err
 	case BalanceStatement:
-		p.begin1("the group " + st.Group + " evens out its zones")
+		p.startClock("the group " + st.Group + " balances its zones")
 		if !groups.RebalanceZones(st.Group) {
-			return fmt.Errorf("the zones of the group %s are even: there is nothing to balance", st.Group)
+			return fmt.Errorf("the zones of the group %s are balanced already", st.Group)
 		}
 		return nil
 	case DetachStatement:
-		p.begin1(st.Node + " is detached from its group (DetachInstances), which is to have as many as before")
+		p.startClock(st.Node + " is detached from its group (DetachInstances), which keeps its desired capacity")
 		return p.detach(st.Node)
 	case TerminateStatement:
 		return p.terminate(ctx, st)
@@ -52,8 +52,8 @@ func (p *player) groupStep(ctx context.Context, do any) error {
 	}
 }
 
-// begin1 starts or restarts the clock without a deadline.
-func (p *player) begin1(text string) {
+// startClock starts or restarts the clock without a deadline.
+func (p *player) startClock(text string) {
 	now := time.Now()
 	p.do(func(w *World) []Moment {
 		w.Start(now, time.Time{})
@@ -87,18 +87,18 @@ func (p *player) terminate(ctx context.Context, st TerminateStatement) error {
 	p.do(func(w *World) []Moment { w.MarkInterrupted([]string{st.Node}); return nil })
 	switch st.By {
 	case ByEC2:
-		p.begin1("a user terminates " + st.Node + " past its group (ec2:TerminateInstances)")
+		p.startClock("a user terminates " + st.Node + " past its group (ec2:TerminateInstances)")
 		_, err := p.sandbox.EC2().Terminate([]string{id})
 		return err
 	case ByAutoscaler:
-		p.begin1("the cluster-autoscaler has its taint on " + st.Node + ", and takes it out of its group")
+		p.startClock("the cluster-autoscaler taints " + st.Node + ", and takes it out of its group")
 		if err := p.taint(ctx, st.Node, corev1.Taint{
 			Key: taintAutoscaler, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: corev1.TaintEffectNoSchedule,
 		}); err != nil {
 			return err
 		}
 	default:
-		p.begin1("a user takes " + st.Node + " out of its group (TerminateInstanceInAutoScalingGroup)")
+		p.startClock("a user takes " + st.Node + " out of its group (TerminateInstanceInAutoScalingGroup)")
 	}
 	_, err := p.autoScaling().TerminateMember([]string{id}, true)
 	return err

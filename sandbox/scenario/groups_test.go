@@ -14,7 +14,7 @@ import (
 )
 
 func TestParseGroupScenarios(t *testing.T) {
-	sc, err := Parse("x.txtar", []byte(story(`
+	sc, err := Parse("x.txtar", []byte(archive(`
 group web
 group pool desired=2 min=1 max=4 type=c5.large zones=us-east-1a,us-east-1b spot rebalance warm=1 pool=running reuse hooks=launch launch-time=40s terminate-time=30s boot=3s prepare=4s agent=silent labels=a=b taints=k=v:NoSchedule
 wait node a launched
@@ -51,10 +51,10 @@ terminate a by=autoscaler
 		NamedStatement{Name: "a", Within: time.Minute},
 		CheckStatement{Mode: CheckWait, Within: 30 * time.Second, Cond: instanceIs{Node: "a", State: "InService"}},
 		ScaleStatement{Group: "pool", To: 3},
-		CheckStatement{Mode: CheckBy, When: When{Offset: 30 * time.Second}, Cond: groupCounts{"pool", []groupCount{{inService, "=", 3}, {warmOnes, ">=", 1}}}},
+		CheckStatement{Mode: CheckBy, When: When{Offset: 30 * time.Second}, Cond: groupCounts{"pool", []groupCount{{groupInService, "=", 3}, {groupWarm, ">=", 1}}}},
 		AlwaysStatement{groupCounts{"pool", []groupCount{{warmNodes, "=", 0}, {earlyNodes, "=", 0}}}},
 		CheckStatement{Cond: instanceIs{Node: "a", State: "Pending:Wait", Was: true}},
-		CheckStatement{Cond: instanceAnswers{"a", "=", 2}},
+		CheckStatement{Cond: answerCount{"a", "=", 2}},
 		CheckStatement{Cond: hooksEnded{"pool"}},
 		RefreshStatement{Group: "web"},
 		BalanceStatement{Group: "pool"},
@@ -73,8 +73,8 @@ func TestGroupErrorsSayWhatToWrite(t *testing.T) {
 		"group Web":                         `group name "Web" is not lower-case letters, digits and -`,
 		"group w\ngroup w":                  "there is a group w already",
 		"group w desired=4 max=3":           "a group of min=0 max=3 cannot have desired=4",
-		"group w reuse":                     "only a warm pool can have instances back",
-		"group w agent=none prepare=3s":     "it is the agent that prepares",
+		"group w reuse":                     "only a group with a warm pool can reuse instances",
+		"group w agent=none prepare=3s":     "the agent does the preparation",
 		"group w warm=many":                 `"many" is no number: write one from 0 to 1000`,
 		"scale w to 3":                      `there is no group "w" yet: begin with group w`,
 		"group w\nscale w 3":                "scale takes a group and a number; write: scale GROUP to 2",
@@ -90,7 +90,7 @@ func TestGroupErrorsSayWhatToWrite(t *testing.T) {
 		"group w\nexpect every hook of w":   "every hook goes with a group, as in every hook of web answered",
 		"wait node c launched":              "or make a group",
 	} {
-		if _, err := Parse("x", []byte(story(line+"\n"))); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("x", []byte(archive(line+"\n"))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want it to contain %q", line, err, want)
 		}
 	}
@@ -123,22 +123,22 @@ func checkG(t *testing.T, w *World, text string, want bool) {
 
 func TestInstancesAreCountedByState(t *testing.T) {
 	w := grouped()
-	told := pass(w, 0, "i-a", "Pending", "Pending:Wait", "Pending:Proceed", "InService")
-	told = append(told, pass(w, 4, "i-b", "Warmed:Pending", "Warmed:Pending:Wait", "Warmed:Pending:Proceed", "Warmed:Stopped")...)
+	moments := pass(w, 0, "i-a", "Pending", "Pending:Wait", "Pending:Proceed", "InService")
+	moments = append(moments, pass(w, 4, "i-b", "Warmed:Pending", "Warmed:Pending:Wait", "Warmed:Pending:Proceed", "Warmed:Stopped")...)
 	want := []string{
 		"a|on its way into service (Pending)", "a|held by a hook (Pending:Wait)", "a|in service (InService)",
 		"b|on its way into the warm pool (Warmed:Pending)", "b|held by a hook (Warmed:Pending:Wait)", "b|in the warm pool (Warmed:Stopped)",
 	}
-	if diff := cmp.Diff(want, texts(told)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, texts(moments)); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
 	}
 	checkG(t, w, "group web in-service=1 warm=1 joining=0 leaving=0 warm-nodes=0", true)
 	checkG(t, w, "instance b is Warmed:Stopped", true)
 	checkG(t, w, "instance b was Warmed:Pending:Wait", true)
 	checkG(t, w, "instance b was InService", false)
-	told = pass(w, 9, "i-b", "Pending")
-	if diff := cmp.Diff([]string{"b|taken out of the warm pool, on its way into service (Pending)"}, texts(told)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	moments = pass(w, 9, "i-b", "Pending")
+	if diff := cmp.Diff([]string{"b|taken out of the warm pool, on its way into service (Pending)"}, texts(moments)); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
 	}
 	checkG(t, w, "group web joining=1 warm=0", true)
 	pass(w, 10, "i-a", "Terminating", "Terminating:Retained")
@@ -178,8 +178,8 @@ func TestHooksAreCheckedByResult(t *testing.T) {
 	w := grouped()
 	checkG(t, w, "every hook of web answered", false)
 	fired := []HookExecution{{Instance: "i-a", Group: "web", Hook: "launch", Held: at(1)}}
-	if told := w.HookExecutions(fired); told != nil {
-		t.Errorf("told %v of a hook that holds", texts(told))
+	if moments := w.HookExecutions(fired); moments != nil {
+		t.Errorf("moments %v of a hook that still holds the instance", texts(moments))
 	}
 	checkG(t, w, "every hook of web answered", false)
 	end := func(result string, by HookExecutionEnd) {
@@ -190,14 +190,14 @@ func TestHooksAreCheckedByResult(t *testing.T) {
 	}
 	end("CONTINUE", EndedByAnswer)
 	if diff := cmp.Diff([]string{"a|hook launch: CONTINUE after 3 s"}, texts(append(w.HookExecutions(fired), w.HookExecutions(fired)...))); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("moments (-want +got):\n%s", diff)
 	}
 	checkG(t, w, "every hook of web answered", true)
 	checkG(t, w, "instance a answered=1", true)
 	fired = append(fired, HookExecution{Instance: "i-b", Group: "web", Hook: "launch", Held: at(2)})
 	end("ABANDON", EndedByTimeout)
-	if told := texts(w.HookExecutions(fired)); len(told) != 1 || told[0] != "b|hook launch: no answer before its timeout: ABANDON" {
-		t.Errorf("told %v", told)
+	if moments := texts(w.HookExecutions(fired)); len(moments) != 1 || moments[0] != "b|hook launch: no answer before its timeout: ABANDON" {
+		t.Errorf("moments %v", moments)
 	}
 	checkG(t, w, "every hook of web answered", false)
 	checkG(t, w, "group web timed-out=1 abandoned=1 answered=1", true)
@@ -207,23 +207,23 @@ func TestNodeGroupSpecIsApplied(t *testing.T) {
 	w := grouped()
 	checkG(t, w, "nodegroup web ready", false)
 	g := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	if told := w.NodeGroup(at(0), g, false); told != nil {
-		t.Errorf("told %v of one that says nothing", texts(told))
+	if moments := w.NodeGroup(at(0), g, false); moments != nil {
+		t.Errorf("moments %v of a NodeGroup without conditions", texts(moments))
 	}
-	say := func(status metav1.ConditionStatus, message string) []string {
+	setReady := func(status metav1.ConditionStatus, message string) []string {
 		g = g.DeepCopy()
 		meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: "X", Message: message})
 		return texts(w.NodeGroup(at(1), g, false))
 	}
-	told := append(say(metav1.ConditionFalse, "no hook"), say(metav1.ConditionFalse, "no hook")...)
+	moments := append(setReady(metav1.ConditionFalse, "no hook"), setReady(metav1.ConditionFalse, "no hook")...)
 	checkG(t, w, "nodegroup web ready", false)
-	told = append(told, say(metav1.ConditionTrue, "all is well")...)
+	moments = append(moments, setReady(metav1.ConditionTrue, "all is well")...)
 	checkG(t, w, "nodegroup web ready", true)
 	checkG(t, w, "nodegroup web hooks-ready", false)
-	told = append(told, texts(w.NodeGroup(at(2), g, true))...)
+	moments = append(moments, texts(w.NodeGroup(at(2), g, true))...)
 	checkG(t, w, "nodegroup web ready", false)
 	want := []string{"|NodeGroup web: not ready: no hook", "|NodeGroup web: ready: all is well", "|NodeGroup web is deleted"}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, moments); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
 	}
 }

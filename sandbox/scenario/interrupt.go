@@ -36,9 +36,9 @@ func (p *player) interrupt(ctx context.Context, st InterruptStatement) error {
 		return nil
 	}
 	start, noticed := p.starter(st), make(chan ec2.Instance, len(st.Nodes))
-	cancel := p.sandbox.EC2().Subscribe(func(c ec2.Change) { notices(st, c, start, noticed) })
+	cancel := p.sandbox.EC2().Subscribe(func(c ec2.Change) { startOnNotice(st, c, start, noticed) })
 	defer cancel()
-	if err := p.bringAbout(ctx, st); err != nil {
+	if err := p.reclaim(ctx, st); err != nil {
 		return err
 	}
 	limit := time.After(st.Notice + 30*time.Second)
@@ -52,12 +52,12 @@ func (p *player) interrupt(ctx context.Context, st InterruptStatement) error {
 	}
 }
 
-// notices waits for the change that starts the clock.
-func notices(st InterruptStatement, c ec2.Change, start starter, noticed chan<- ec2.Instance) {
+// startOnNotice starts the clock if the change is the expected notice.
+func startOnNotice(st InterruptStatement, c ec2.Change, start starter, noticed chan<- ec2.Instance) {
 	now := time.Now()
 	switch {
 	case st.Kind == SpotInterruption && c.What == ec2.Warned:
-		start(now, c.Instance.Notice.Deadline, "AWS takes the instance back (EC2 Spot Instance Interruption Warning)")
+		start(now, c.Instance.Notice.Deadline, "AWS reclaims the instance (EC2 Spot Instance Interruption Warning)")
 	case st.Kind == Rebalance && c.What == ec2.Recommended:
 		start(now, time.Time{}, "AWS recommends rebalancing (EC2 Instance Rebalance Recommendation)")
 	default:
@@ -72,9 +72,9 @@ func notices(st InterruptStatement, c ec2.Change, start starter, noticed chan<- 
 // starter starts the clock at t, with a deadline or, if it is zero, none.
 type starter func(t, deadline time.Time, text string)
 
-// starter makes one that does so once.
+// starter returns a starter that acts only once.
 func (p *player) starter(st InterruptStatement) starter {
-	begun := false // guarded by the watcher
+	begun := false // recordProtection by the watcher
 	return func(t, deadline time.Time, text string) {
 		p.do(func(w *World) []Moment {
 			if begun {
@@ -87,7 +87,7 @@ func (p *player) starter(st InterruptStatement) starter {
 				kind = MomentRebalance
 			}
 			if !deadline.IsZero() {
-				timer := time.AfterFunc(time.Until(deadline), func() { p.tell(MomentDeadline, "the deadline") })
+				timer := time.AfterFunc(time.Until(deadline), func() { p.addMoment(MomentDeadline, "the deadline") })
 				p.stops = append(p.stops, func() { timer.Stop() })
 				text += fmt.Sprintf(": %s left", roughly(deadline.Sub(t)))
 			}
@@ -133,12 +133,12 @@ func (p *player) schedule(st InterruptStatement) error {
 	return nil
 }
 
-// callOff makes AWS cancel what it had scheduled.
-func (p *player) callOff(st CallOffStatement) error {
-	p.tell(MomentStep, "AWS calls off what it had planned for "+strings.Join(st.Nodes, ", "))
+// cancel makes AWS cancel what it had scheduled.
+func (p *player) cancel(st CancelStatement) error {
+	p.addMoment(MomentStep, "AWS cancels its scheduled event of "+strings.Join(st.Nodes, ", "))
 	for _, name := range st.Nodes {
 		if len(p.planned[name]) == 0 {
-			return fmt.Errorf("nothing is planned for node %s", name)
+			return fmt.Errorf("AWS has no scheduled event for node %s", name)
 		}
 		for _, event := range p.planned[name] {
 			if err := p.sandbox.EC2().EndMaintenance(p.nodes[name].ID, event, false); err != nil {
@@ -150,7 +150,7 @@ func (p *player) callOff(st CallOffStatement) error {
 	return nil
 }
 
-// impairedFor is for how long status checks have failed when they begin to.
+// impairedFor is the time since which the status checks fail, when a script makes them fail.
 const impairedFor = 10 * time.Minute
 
 func (p *player) failStatus(st InterruptStatement) error {
@@ -165,8 +165,8 @@ func (p *player) failStatus(st InterruptStatement) error {
 	return nil
 }
 
-// bringAbout makes AWS execute the interruption.
-func (p *player) bringAbout(ctx context.Context, st InterruptStatement) error {
+// reclaim makes EC2 or FIS send the notice and, for spot, end the instance.
+func (p *player) reclaim(ctx context.Context, st InterruptStatement) error {
 	switch {
 	case st.Via == ViaFIS:
 		return p.experiment(ctx, st)
@@ -193,11 +193,11 @@ func (p *player) targets(st InterruptStatement) []drill.Target {
 
 func (p *player) experiment(ctx context.Context, st InterruptStatement) error {
 	place := p.place()
-	p.tell(MomentStep, "an FIS experiment is started: aws:ec2:send-spot-instance-interruptions")
+	p.addMoment(MomentStep, "an FIS experiment is started: aws:ec2:send-spot-instance-interruptions")
 	e := drill.Experiment{
 		Place: place, RoleARN: "arn:aws:iam::" + place.Account + ":role/lifeboat-drill",
 		Delay: st.Notice - drill.Lead, Poll: 200 * time.Millisecond,
-		Progress: func(string) {}, Warn: func(text string) { p.tell(MomentStep, text) },
+		Progress: func(string) {}, Warn: func(text string) { p.addMoment(MomentStep, text) },
 	}
 	_, err := e.Run(ctx, fis.NewFromConfig(p.sandbox.AWSConfig()), p.targets(st))
 	return err

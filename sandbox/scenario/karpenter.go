@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// karpenterPart is its name in the sandbox.
+	// karpenterPart is Karpenter's name in the sandbox.
 	karpenterPart = "karpenter"
 	// karpenterQueue is the queue of a Karpenter that receives interruptions itself.
 	karpenterQueue = "karpenter"
@@ -31,8 +31,8 @@ func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 	if o.BootDelay == 0 {
 		o.BootDelay = st.BootDelay
 	}
-	if st.Hears {
-		o.KarpenterQueue, o.KarpenterHears = karpenterQueue, true
+	if st.OwnQueue {
+		o.KarpenterQueue, o.KarpenterOwnQueue = karpenterQueue, true
 	}
 	return o
 }
@@ -46,7 +46,8 @@ func (sc *Scenario) karpenter() (KarpenterStatement, bool) {
 	return st, ok
 }
 
-// provisioner is what provisions nodes in a sandbox, or "": as karpenter v1.14.1.
+// provisioner is the name and version of what provisions nodes in a sandbox, such as "karpenter
+// v1.14.1", or "".
 func provisioner(st sandbox.State) string {
 	for _, part := range st.Parts {
 		if part.Name == karpenterPart {
@@ -73,17 +74,17 @@ func (p *player) provision(ctx context.Context, s Step) error {
 func (p *player) karpenter(ctx context.Context, st KarpenterStatement) error {
 	switch st.Do {
 	case KarpenterOn:
-		said := "Karpenter runs"
-		if st.Hears {
-			said += ", and hears of interruptions itself"
+		text := "Karpenter runs"
+		if st.OwnQueue {
+			text += ", and receives interruptions from its own queue"
 		}
-		p.tell(MomentStep, said)
+		p.addMoment(MomentStep, text)
 		return p.sandbox.StartKarpenter(ctx)
 	case KarpenterKill:
-		p.tell(MomentStep, "Karpenter is killed (SIGKILL)")
-		return whileItRuns(ctx, p.sandbox.KillKarpenter)
+		p.addMoment(MomentStep, "Karpenter is killed (SIGKILL)")
+		return killRunning(ctx, p.sandbox.KillKarpenter)
 	default:
-		p.tell(MomentStep, "Karpenter is stopped")
+		p.addMoment(MomentStep, "Karpenter is stopped")
 		return p.sandbox.StopKarpenter()
 	}
 }
@@ -92,7 +93,7 @@ func (p *player) karpenter(ctx context.Context, st KarpenterStatement) error {
 func (p *player) capacity(st CapacityStatement) error {
 	if st.Back {
 		p.sandbox.EC2().RestoreCapacity()
-		p.tell(MomentStep, "EC2 has capacity again")
+		p.addMoment(MomentStep, "EC2 has capacity again")
 		return nil
 	}
 	o := ec2.Offering{Type: st.Type, Zone: st.Zone, CapacityType: st.CapacityType}
@@ -107,7 +108,7 @@ func (p *player) capacity(st CapacityStatement) error {
 	if len(of) > 0 {
 		what = strings.Join(of, ", ")
 	}
-	p.tell(MomentStep, "EC2 has no capacity left of "+what)
+	p.addMoment(MomentStep, "EC2 has no capacity left of "+what)
 	return nil
 }
 
@@ -118,7 +119,7 @@ func (p *player) named(ctx context.Context, st NamedStatement) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("nothing was launched within %s that could be called %s", st.Within, st.Name)
+		return fmt.Errorf("no instance was launched within %s that could be named %s", st.Within, st.Name)
 	}
 	id := ""
 	p.do(func(w *World) []Moment {

@@ -7,34 +7,34 @@ type MomentKind string
 
 // The kinds of moments, as observed on the machines and on the API server.
 const (
-	MomentStep      MomentKind = "step"      // a line of the script that took effect
-	MomentJoined    MomentKind = "joined"    // a node came up
-	MomentNotice    MomentKind = "notice"    // AWS warned of the end of an instance
-	MomentRebalance MomentKind = "rebalance" // AWS recommended rebalancing
-	MomentHeard     MomentKind = "heard"     // Lifeboat recorded a notice
-	MomentSays      MomentKind = "says"      // Lifeboat reported a decision or a reason
-	MomentCordoned  MomentKind = "cordoned"  // new pods are kept off a node
-	MomentAtRisk    MomentKind = "at-risk"   // new pods prefer other nodes
-	MomentOpen      MomentKind = "open"      // a node is as it was before
-	MomentAsked     MomentKind = "asked"     // a pod was asked to stop
-	MomentShortened MomentKind = "shortened" // a stopping pod's grace was cut down
-	MomentWhole     MomentKind = "whole"     // a pod ended with its stop work done
-	MomentCut       MomentKind = "cut"       // a pod was killed in its stop work
-	MomentLost      MomentKind = "lost"      // a pod was never asked, and its machine is gone
-	MomentReady     MomentKind = "ready"     // a pod that took another's place is Ready
-	MomentEmpty     MomentKind = "empty"     // no pod is left that had to leave
-	MomentDeadline  MomentKind = "deadline"  // what the notice said is due
-	MomentDark      MomentKind = "dark"      // a machine lost its power
-	MomentJob       MomentKind = "job"       // a Job was made, completed or failed
-	MomentNotReady  MomentKind = "not-ready" // Kubernetes noticed that a node is silent
-	MomentGone      MomentKind = "gone"      // a Node was deleted
-	MomentLaunched  MomentKind = "launched"  // Karpenter or a group launched an instance
-	MomentClaim     MomentKind = "claim"     // a NodeClaim was made, given up or deleted
-	MomentProtected MomentKind = "protected" // Karpenter may not disrupt a node
-	MomentLifecycle MomentKind = "lifecycle" // an instance came to another state in its group
-	MomentAnswered  MomentKind = "answered"  // a lifecycle hook let go of an instance
-	MomentMet       MomentKind = "met"       // an expectation holds
-	MomentFailed    MomentKind = "failed"    // an expectation does not hold
+	MomentStep      MomentKind = "step"       // a line of the script that took effect
+	MomentJoined    MomentKind = "joined"     // a node came up
+	MomentNotice    MomentKind = "notice"     // AWS warned of the end of an instance
+	MomentRebalance MomentKind = "rebalance"  // AWS recommended rebalancing
+	MomentRecorded  MomentKind = "recorded"   // Lifeboat recorded a notice
+	MomentReported  MomentKind = "reported"   // Lifeboat reported a decision or a reason
+	MomentCordoned  MomentKind = "cordoned"   // new pods are kept off a node
+	MomentAtRisk    MomentKind = "at-risk"    // new pods prefer other nodes
+	MomentOpen      MomentKind = "open"       // a node is as it was before
+	MomentAsked     MomentKind = "asked"      // a pod was asked to stop
+	MomentShortened MomentKind = "shortened"  // a stopping pod's grace was shortened
+	MomentWhole     MomentKind = "whole"      // a pod ended with its stop work done
+	MomentCut       MomentKind = "cut"        // a pod was killed in its stop work
+	MomentLost      MomentKind = "lost"       // a pod was never asked, and its machine is gone
+	MomentReady     MomentKind = "ready"      // a replacement pod is Ready
+	MomentEmpty     MomentKind = "empty"      // the last pod that had to leave has ended
+	MomentDeadline  MomentKind = "deadline"   // the deadline of the notice
+	MomentPowerLost MomentKind = "power-lost" // a machine lost its power
+	MomentJob       MomentKind = "job"        // a Job was made, completed or failed
+	MomentNotReady  MomentKind = "not-ready"  // Kubernetes marked a node NotReady
+	MomentGone      MomentKind = "gone"       // a Node was deleted
+	MomentLaunched  MomentKind = "launched"   // Karpenter or a group launched an instance
+	MomentClaim     MomentKind = "claim"      // a NodeClaim was made, is being deleted, or is deleted
+	MomentProtected MomentKind = "protected"  // Karpenter may not disrupt a node
+	MomentLifecycle MomentKind = "lifecycle"  // an instance changed its lifecycle state
+	MomentAnswered  MomentKind = "answered"   // a lifecycle hook released an instance
+	MomentMet       MomentKind = "met"        // an expectation holds
+	MomentFailed    MomentKind = "failed"     // an expectation does not hold
 )
 
 // Moment is one line of the timeline.
@@ -43,7 +43,7 @@ type Moment struct {
 	// Seconds is the time since the notice; nil before it.
 	Seconds *float64   `json:"seconds,omitempty"`
 	Kind    MomentKind `json:"kind"`
-	// Node is the script's name of it.
+	// Node is the script's name of the node.
 	Node string `json:"node,omitempty"`
 	// Pod is namespace/name.
 	Pod string `json:"pod,omitempty"`

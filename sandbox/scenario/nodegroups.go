@@ -24,18 +24,18 @@ func (w *World) NodeGroup(t time.Time, g *v1alpha1.NodeGroup, gone bool) []Momen
 	before := w.nodeGroups[g.Name]
 	if gone {
 		delete(w.nodeGroups, g.Name)
-		return []Moment{w.moment(t, MomentSays, "", "", "NodeGroup "+g.Name+" is deleted")}
+		return []Moment{w.moment(t, MomentReported, "", "", "NodeGroup "+g.Name+" is deleted")}
 	}
 	w.nodeGroups[g.Name] = g
-	says := saying(g)
-	if says == "" || before != nil && saying(before) == says {
+	readiness := describeReadiness(g)
+	if readiness == "" || before != nil && describeReadiness(before) == readiness {
 		return nil
 	}
-	return []Moment{w.moment(t, MomentSays, "", "", "NodeGroup "+g.Name+": "+says)}
+	return []Moment{w.moment(t, MomentReported, "", "", "NodeGroup "+g.Name+": "+readiness)}
 }
 
-// saying is the readiness of a NodeGroup, by its own conditions.
-func saying(g *v1alpha1.NodeGroup) string {
+// describeReadiness describes the condition Ready of a NodeGroup.
+func describeReadiness(g *v1alpha1.NodeGroup) string {
 	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
@@ -47,7 +47,7 @@ func saying(g *v1alpha1.NodeGroup) string {
 	}
 }
 
-// nodeGroupIs: a NodeGroup has a condition. Like recordSays it checks Lifeboat's own data, not
+// nodeGroupIs: a NodeGroup has a condition. Like recordIs it checks Lifeboat's own data, not
 // Lifeboat's actions.
 type nodeGroupIs struct{ Name, Condition string }
 
@@ -60,5 +60,5 @@ func (c nodeGroupIs) Holds(w *World) (bool, string) {
 	for _, one := range g.Status.Conditions {
 		so = append(so, fmt.Sprintf("%s=%s (%s)", one.Type, one.Status, one.Message))
 	}
-	return meta.IsStatusConditionTrue(g.Status.Conditions, nodeGroupConditions()[c.Condition]), "it says " + strings.Join(so, ", ")
+	return meta.IsStatusConditionTrue(g.Status.Conditions, nodeGroupConditions()[c.Condition]), "its conditions are " + strings.Join(so, ", ")
 }

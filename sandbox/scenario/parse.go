@@ -20,7 +20,7 @@ const (
 // interruption notices).
 const defaultNotice = 2 * time.Minute
 
-// ParseError says what is wrong with a line, and what to write.
+// ParseError is an error in a line, with the correction.
 type ParseError struct {
 	File string
 	Line int // in the archive, from 1; 0: the archive as a whole
@@ -36,8 +36,8 @@ func (e *ParseError) Error() string {
 
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// Parse reads a scenario. name is its file's, with or without .txtar. The error is a *ParseError about the first line that
-// is wrong.
+// Parse reads a scenario. name is the name of its file, with or without .txtar. The error is a
+// *ParseError about the first wrong line.
 func Parse(name string, text []byte) (*Scenario, error) {
 	name = strings.TrimSuffix(name, ending)
 	file := name + ending
@@ -46,7 +46,7 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	title, prose, _ := strings.Cut(strings.TrimSpace(string(archive.Comment)), "\n")
 	sc.Title, sc.Prose = strings.TrimSpace(title), strings.TrimSpace(prose)
 	if sc.Title == "" {
-		return nil, &ParseError{file, 1, fmt.Errorf("no title: begin with a line that says what the scenario shows")}
+		return nil, &ParseError{file, 1, fmt.Errorf("no title: begin with a line that describes what the scenario shows")}
 	}
 	var script []byte
 	found := false
@@ -56,7 +56,7 @@ func Parse(name string, text []byte) (*Scenario, error) {
 			continue
 		}
 		if _, twice := sc.Files[f.Name]; twice {
-			return nil, &ParseError{file, 0, fmt.Errorf("the file %q is there twice", f.Name)}
+			return nil, &ParseError{file, 0, fmt.Errorf("the file %q exists twice", f.Name)}
 		}
 		sc.Files[f.Name] = f.Data
 	}
@@ -88,11 +88,11 @@ type parser struct {
 	scenario  *Scenario
 	nodes     map[string]bool
 	groups    map[string]bool
-	karpenter bool // it provisions
+	karpenter bool // Karpenter provisions
 	clock     bool // an interruption has started it
 	deadline  bool // and it has a deadline
-	window    bool // a file that was applied says when a window opens
-	planned   bool // an interrupt has planned something that can be called off
+	window    bool // an applied file sets when a window opens
+	planned   bool // an interrupt has scheduled an event, which can be cancelled
 }
 
 // verb is a kind of line.
@@ -107,7 +107,7 @@ func verbs() []verb {
 		{"apply", "apply FILE", (*parser).apply},
 		{"rules", "rules standard | rules none | rules from FILE", (*parser).rules},
 		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s] [status-threshold=5s] [autoscaling-interval=5s] | lifeboat off | lifeboat kill", (*parser).lifeboat},
-		{"karpenter", "karpenter on [hears] [boot-delay=15s] | karpenter off | karpenter kill", (*parser).karpenterLine},
+		{"karpenter", "karpenter on [own-queue] [boot-delay=15s] | karpenter off | karpenter kill", (*parser).karpenterLine},
 		{"capacity", "capacity none [type=m5.large] [zone=us-east-1a] [spot|on-demand] | capacity back", (*parser).capacity},
 		{"group", "group NAME [desired=1] [min=0] [max=10] [type=m5.large] [zones=us-east-1a,us-east-1b] [spot] [rebalance] [warm=1] [pool=stopped|running|hibernated] [reuse] " +
 			"[hooks=both|launch|terminate|none] [launch-time=5m] [terminate-time=5m] [boot=3s] [prepare=5s] [agent=answers|silent|none] [declared] [labels=a=b] [taints=key=value:NoSchedule]", (*parser).group},
@@ -118,7 +118,7 @@ func verbs() []verb {
 		{"terminate", "terminate NODE [by=ec2|group|autoscaler]", (*parser).terminate},
 		{"agents", "agents on | agents off", (*parser).agents},
 		{"interrupt", "interrupt NODE… [kind=spot|rebalance|scheduled|status] [via=ec2|fis|queue] [notice=2m] [code=instance-stop] [capacity=none]", (*parser).interrupt},
-		{"call-off", "call-off NODE…", (*parser).callOff},
+		{"cancel", "cancel NODE…", (*parser).cancel},
 		{"approve", "approve NODE by=NAME", (*parser).approve},
 		{"hold", "hold NODE by=NAME", (*parser).hold},
 		{"release", "release NODE by=NAME", (*parser).release},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// conditionUsage is what a condition may be.
+// conditionUsage lists the forms of a condition.
 const conditionUsage = `pods ready | pods lost=0 cut=0 whole>=2 | pods web-* ready>=1 leaving<=1 | every pod whole | some pod lost | no pod asked | ` +
 	`pod web-* whole | pod web-* owned | pod web-* unowned | pod web-* asked after 60s | pod web-* grace<=110 | node a cordoned | node a pods=4 | nodes draining<=1 | ` +
 	`instances=1 | launched=2 | claims=1 | group web in-service=2 warm=1 | instance a is Warmed:Stopped | instance a was Pending:Wait | instance a answered=2 | every hook of web answered | nodegroup web ready | job NAME complete | record a none | record a phase=Ignored policy=team`
@@ -29,7 +29,7 @@ func (p *parser) condition(words []string) (Condition, error) {
 	return parse(p, words[1:])
 }
 
-// conditions are what a condition may begin with.
+// conditions has a parser for each first word of a condition.
 func conditions() map[string]func(p *parser, rest []string) (Condition, error) {
 	plain := func(parse func([]string) (Condition, error)) func(*parser, []string) (Condition, error) {
 		return func(_ *parser, rest []string) (Condition, error) { return parse(rest) }
@@ -42,7 +42,7 @@ func conditions() map[string]func(p *parser, rest []string) (Condition, error) {
 	}
 }
 
-// quantity reads every pod whole and the like, and every hook of a group.
+// quantity reads conditions such as "every pod whole" and "every hook of web answered".
 func quantity(word string) func(*parser, []string) (Condition, error) {
 	return func(p *parser, rest []string) (Condition, error) {
 		if word == "every" && rest[0] == "hook" {
@@ -58,8 +58,7 @@ func quantity(word string) func(*parser, []string) (Condition, error) {
 
 var countFormat = regexp.MustCompile(`^([a-z-]+)(=|>=|<=)([0-9]{1,6})$`)
 
-// bound reads a word such as lost=0: what is counted, how it is compared, and
-// with what.
+// bound reads a word such as lost=0: the counted item, the comparison and the number.
 func bound(word, example string) (what, op string, n int, err error) {
 	m := countFormat.FindStringSubmatch(word)
 	if m == nil {
@@ -133,8 +132,7 @@ func jobCondition(words []string) (Condition, error) {
 	return c, oneOf(&c.State, jobRunning, jobComplete, jobFailed, jobNone)(words[1])
 }
 
-// asked is a verdict that a script may also name: the pod was asked to stop,
-// whatever became of it.
+// asked is a further verdict of scripts: the pod was asked to stop, with any result.
 const asked Verdict = "asked"
 
 func parseVerdict(text string) (Verdict, error) {
@@ -192,12 +190,12 @@ func (p *parser) nodeCondition(words []string) (Condition, error) {
 
 func (p *parser) recordCondition(words []string) (Condition, error) {
 	if len(words) < 2 {
-		return nil, fmt.Errorf("record goes with a node and what it says, as in record a phase=Ignored")
+		return nil, fmt.Errorf("record goes with a node and fields, as in record a phase=Ignored")
 	}
 	if err := p.known(words[0]); err != nil {
 		return nil, err
 	}
-	c := recordSays{Node: words[0]}
+	c := recordIs{Node: words[0]}
 	if len(words) == 2 && words[1] == "none" {
 		c.None = true
 		return c, nil

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// defaultHookTime is Auto Scaling's default timeout of hooks in a scenario: longer than any
-	// answer should take.
+	// defaultHookTime is the default timeout of hooks in a scenario: longer than an answer should
+	// take.
 	defaultHookTime = 5 * time.Minute
 	defaultMax      = 10
 )
@@ -31,9 +31,9 @@ func (p *parser) group(args []string) (any, error) {
 	g.Name = args[0]
 	zones := ""
 	err := options(args[1:], map[string]func(string) error{
-		"min":     whole(&g.Min),
-		"max":     whole(&g.Max),
-		"desired": whole(&g.Desired),
+		"min":     wholeNumber(&g.Min),
+		"max":     wholeNumber(&g.Max),
+		"desired": wholeNumber(&g.Desired),
 		"type":    set(&g.Type),
 		"zones":   set(&zones),
 		"labels":  set(&g.Labels),
@@ -41,7 +41,7 @@ func (p *parser) group(args []string) (any, error) {
 		"spot":    flag(func() { g.Spot = true }),
 
 		"rebalance":      flag(func() { g.Rebalance = true }),
-		"warm":           whole(&g.Warm),
+		"warm":           wholeNumber(&g.Warm),
 		"pool":           oneOf(&g.Pool, PoolStopped, PoolRunning, PoolHibernated),
 		"reuse":          flag(func() { g.Reuse = true }),
 		"hooks":          oneOf(&g.Hooks, HooksBoth, HooksLaunch, HooksTerminate, HooksNone),
@@ -70,9 +70,9 @@ func (g GroupStatement) check() error {
 	case g.Min > g.Desired || g.Desired > g.Max:
 		return fmt.Errorf("a group of min=%d max=%d cannot have desired=%d", g.Min, g.Max, g.Desired)
 	case g.Reuse && g.Pool == "":
-		return fmt.Errorf("only a warm pool can have instances back: write warm=1 too, or leave reuse out")
+		return fmt.Errorf("only a group with a warm pool can reuse instances: write warm=1 too, or leave reuse out")
 	case g.Prepare > 0 && g.Agent == AgentNone:
-		return fmt.Errorf("it is the agent that prepares: leave prepare out, or agent=none")
+		return fmt.Errorf("the agent does the preparation: leave prepare out, or agent=none")
 	default:
 		return nil
 	}
@@ -109,7 +109,7 @@ func (p *parser) scale(args []string) (any, error) {
 		return nil, err
 	}
 	p.tick()
-	return st, whole(&st.To)(args[2])
+	return st, wholeNumber(&st.To)(args[2])
 }
 
 func (p *parser) refresh(args []string) (any, error) {
@@ -153,8 +153,8 @@ func (p *parser) terminate(args []string) (any, error) {
 	return st, err
 }
 
-// whole reads a number that is not negative.
-func whole(to *int) func(string) error {
+// wholeNumber reads a number that is not negative.
+func wholeNumber(to *int) func(string) error {
 	return func(v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 || n > 1000 {
@@ -165,7 +165,7 @@ func whole(to *int) func(string) error {
 	}
 }
 
-// groupCondition is a bound on what a group has, as in group web in-service=2.
+// groupCondition is about counts of a group, as in group web in-service=2.
 func (p *parser) groupCondition(words []string) (Condition, error) {
 	if len(words) < 2 {
 		return nil, fmt.Errorf("group goes with a name and a count, as in group web in-service=2")
@@ -188,11 +188,11 @@ func (p *parser) groupCondition(words []string) (Condition, error) {
 	return c, nil
 }
 
-// errInstance says how an instance is asked about.
+// errInstance describes the conditions of instances.
 var errInstance = errors.New("instance goes with a node and its state, as in instance a is Warmed:Stopped")
 
-// instanceCondition is where an instance stands in its group, or stood, or how often
-// its hooks were answered.
+// instanceCondition is about the lifecycle state of an instance, now or earlier, or about the number
+// of answers of its hooks.
 func (p *parser) instanceCondition(words []string) (Condition, error) {
 	if len(words) < 2 {
 		return nil, errInstance
@@ -201,7 +201,7 @@ func (p *parser) instanceCondition(words []string) (Condition, error) {
 		return nil, err
 	}
 	if what, op, n, err := bound(words[1], ""); len(words) == 2 && err == nil && what == string(hooksAnswered) {
-		return instanceAnswers{words[0], op, n}, nil
+		return answerCount{words[0], op, n}, nil
 	}
 	if len(words) != 3 || words[1] != "is" && words[1] != "was" {
 		return nil, errInstance
@@ -212,7 +212,7 @@ func (p *parser) instanceCondition(words []string) (Condition, error) {
 	return instanceIs{Node: words[0], State: words[2], Was: words[1] == "was"}, nil
 }
 
-// nodeGroupCondition is what a NodeGroup says of itself.
+// nodeGroupCondition is about a condition of a NodeGroup.
 func (p *parser) nodeGroupCondition(words []string) (Condition, error) {
 	if len(words) != 2 {
 		return nil, fmt.Errorf("nodegroup goes with a name and a condition, as in nodegroup web ready")

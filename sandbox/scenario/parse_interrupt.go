@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// defaultCode is what AWS plans unless a script says otherwise.
+// defaultCode is the default code of a scheduled event.
 const defaultCode = "instance-stop"
 
-// codes are EC2's for what it plans (EC2 User Guide, Scheduled events).
+// codes are EC2's codes of scheduled events (EC2 User Guide, Scheduled events).
 func codes() []string {
 	return []string{defaultCode, "instance-retirement", "instance-reboot", "system-reboot", "system-maintenance"}
 }
@@ -58,7 +58,7 @@ func (st InterruptStatement) check() error {
 	case st.Kind != ScheduledChange && st.Code != "":
 		return fmt.Errorf("only a scheduled change has a code: leave code out, or write kind=scheduled")
 	case st.Exhausts && (st.Kind != SpotInterruption || st.Via != ViaEC2):
-		return fmt.Errorf("capacity runs out as EC2 takes a spot instance back: leave capacity out, or write kind=spot via=ec2")
+		return fmt.Errorf("EC2 only lacks capacity when it reclaims a spot instance: leave capacity out, or write kind=spot via=ec2")
 	default:
 		return st.checkNotice()
 	}
@@ -68,7 +68,7 @@ func (st InterruptStatement) check() error {
 func (st InterruptStatement) checkNotice() error {
 	switch {
 	case st.Notice == 0 && st.Kind == ScheduledChange:
-		return fmt.Errorf("a scheduled change is due at some time: write how far ahead, such as notice=3h")
+		return fmt.Errorf("a scheduled change has a start time: write how far ahead it is, such as notice=3h")
 	case st.Notice == 0:
 		return nil
 	case st.Kind == Rebalance || st.Kind == FailedStatus:
@@ -80,46 +80,46 @@ func (st InterruptStatement) checkNotice() error {
 	}
 }
 
-// nodeNames reads the names that stand before the options.
+// nodeNames reads the names before the options.
 func (p *parser) nodeNames(args []string) (names, rest []string, err error) {
 	for len(args) > 0 && !strings.Contains(args[0], "=") {
 		if err := p.known(args[0]); err != nil {
 			return nil, nil, err
 		}
 		if slices.Contains(names, args[0]) {
-			return nil, nil, fmt.Errorf("node %s is there twice", args[0])
+			return nil, nil, fmt.Errorf("node %s is named twice", args[0])
 		}
 		names, args = append(names, args[0]), args[1:]
 	}
 	if len(names) == 0 {
-		return nil, nil, fmt.Errorf("at least one node has to be named")
+		return nil, nil, fmt.Errorf("at least one node is required")
 	}
 	return names, args, nil
 }
 
-func (p *parser) callOff(args []string) (any, error) {
+func (p *parser) cancel(args []string) (any, error) {
 	names, rest, err := p.nodeNames(args)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(rest) > 0:
-		return nil, fmt.Errorf("%q is too much: it takes nodes alone", strings.Join(rest, " "))
+		return nil, fmt.Errorf("%q is too much: cancel takes only nodes", strings.Join(rest, " "))
 	case !p.planned:
-		return nil, fmt.Errorf("nothing is planned yet: AWS calls off what an interrupt of kind=scheduled has planned, and nothing else")
+		return nil, fmt.Errorf("there is no scheduled event to cancel: write an interrupt of kind=scheduled before")
 	}
-	return CallOffStatement{Nodes: names}, nil
+	return CancelStatement{Nodes: names}, nil
 }
 
-func (p *parser) approve(args []string) (any, error) { return p.say(SayApprove, args) }
-func (p *parser) hold(args []string) (any, error)    { return p.say(SayHold, args) }
-func (p *parser) release(args []string) (any, error) { return p.say(SayRelease, args) }
+func (p *parser) approve(args []string) (any, error) { return p.userAction(UserApprove, args) }
+func (p *parser) hold(args []string) (any, error)    { return p.userAction(UserHold, args) }
+func (p *parser) release(args []string) (any, error) { return p.userAction(UserRelease, args) }
 
-func (p *parser) say(act SayAct, args []string) (any, error) {
+func (p *parser) userAction(act UserAction, args []string) (any, error) {
 	names, rest, err := p.nodeNames(args)
 	if err != nil {
 		return nil, err
 	}
-	st := SayStatement{Act: act, Node: names[0]}
+	st := UserActionStatement{Act: act, Node: names[0]}
 	if err := options(rest, map[string]func(string) error{"by": set(&st.By)}); err != nil {
 		return nil, err
 	}

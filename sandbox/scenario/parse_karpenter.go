@@ -12,14 +12,14 @@ import (
 // launched is the state of a node that names it.
 const launched = "launched"
 
-// noCapacity is what capacity may be: none.
+// noCapacity is the value of capacity without "back".
 const noCapacity = "none"
 
-// errNoKarpenter: the sandbox is made with it or without.
-var errNoKarpenter = errors.New("nothing provisions in this story: begin the script with karpenter on")
+// errNoKarpenter: a sandbox without Karpenter cannot start it later.
+var errNoKarpenter = errors.New("nothing provisions in this scenario: begin the script with karpenter on")
 
-// errNothingLaunches: the script names nodes of a provisioner, and has none.
-var errNothingLaunches = errors.New("nothing launches nodes in this story: begin the script with karpenter on, or make a group")
+// errNothingLaunches: the script names launched nodes, and has no provisioner.
+var errNothingLaunches = errors.New("nothing launches nodes in this scenario: begin the script with karpenter on, or make a group")
 
 func (p *parser) karpenterLine(args []string) (any, error) {
 	first := len(p.scenario.Steps) == 0
@@ -29,23 +29,23 @@ func (p *parser) karpenterLine(args []string) (any, error) {
 	case len(args) == 0:
 		return nil, fmt.Errorf("an act is missing")
 	case first && args[0] != string(KarpenterOn):
-		return nil, fmt.Errorf("the first thing that is done to Karpenter is karpenter on")
+		return nil, fmt.Errorf("karpenter on must be the first line about Karpenter")
 	}
 	st := KarpenterStatement{}
 	if err := oneOf(&st.Do, KarpenterOn, KarpenterOff, KarpenterKill)(args[0]); err != nil {
 		return nil, err
 	}
 	if len(args) > 1 && !first {
-		return nil, fmt.Errorf("%q is too much: only the first line says more", strings.Join(args[1:], " "))
+		return nil, fmt.Errorf("%q is too much: only the first line takes options", strings.Join(args[1:], " "))
 	}
 	p.karpenter = true
 	return st, options(args[1:], map[string]func(string) error{
-		"hears":      flag(func() { st.Hears = true }),
+		"own-queue":  flag(func() { st.OwnQueue = true }),
 		"boot-delay": duration(&st.BootDelay),
 	})
 }
 
-// launchedNode takes the name of a node that Karpenter or a group launches.
+// launchedNode registers the name of a node that Karpenter or a group launches.
 func (p *parser) launchedNode(name string) error {
 	if !p.karpenter && len(p.groups) == 0 {
 		return errNothingLaunches

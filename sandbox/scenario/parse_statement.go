@@ -31,7 +31,7 @@ func (p *parser) node(args []string) (any, error) {
 	})
 }
 
-// newNode takes the name of a node that is there from now on.
+// newNode registers the name of a new node.
 func (p *parser) newNode(name string) error {
 	switch {
 	case !nameFormat.MatchString(name):
@@ -43,7 +43,7 @@ func (p *parser) newNode(name string) error {
 	return nil
 }
 
-// isOption tells an option of node from one more name.
+// isOption reports whether a word is an option of node, and not another name.
 func isOption(word string) bool {
 	return strings.Contains(word, "=") || word == "spot" || word == "on-demand"
 }
@@ -61,7 +61,7 @@ func (p *parser) apply(args []string) (any, error) {
 	case err != nil:
 		return nil, fmt.Errorf("file %s: %w", st.File, err)
 	case !opens.IsZero() && p.window:
-		return nil, fmt.Errorf("file %s: a story has one window, and there is one already", st.File)
+		return nil, fmt.Errorf("file %s: a scenario has at most one window, and this is the second", st.File)
 	case !opens.IsZero():
 		p.window = true
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenarios"
 )
 
-// story is a well-formed archive around a script.
-func story(script string) string {
+// archive returns a well-formed archive around a script.
+func archive(script string) string {
 	return "A title\n\nSome prose.\n\n-- w.yaml --\nkind: Pod\n-- script --\n" + script
 }
 
 func TestParseEveryStatement(t *testing.T) {
-	sc, err := Parse("x.txtar", []byte(story(`
+	sc, err := Parse("x.txtar", []byte(archive(`
 node a type=c5.large zone=us-east-1b spot labels=team=web,tier=x taints=k=v:NoSchedule  # the interrupted one
 node b
 apply w.yaml
@@ -55,8 +55,8 @@ until deadline+3s
 		CheckStatement{Mode: CheckAt, When: When{FromDeadline, -10 * time.Second}, Cond: counts{Bounds: []count{{Lost, "=", 0}, {Whole, ">=", 2}}}},
 		CheckStatement{Cond: podIs{Glob: "web-*", Verdict: asked, Relation: "after", When: When{Offset: time.Minute}}},
 		CheckStatement{Cond: quantified{"no", Cut}},
-		CheckStatement{Cond: recordSays{Node: "a", Phase: "Ignored", Policy: "team", Replacement: "NoCapacity"}},
-		CheckStatement{Cond: recordSays{Node: "b", None: true}},
+		CheckStatement{Cond: recordIs{Node: "a", Phase: "Ignored", Policy: "team", Replacement: "NoCapacity"}},
+		CheckStatement{Cond: recordIs{Node: "b", None: true}},
 		CheckStatement{Cond: nodePods{"a", "<=", 4}},
 		UntilStatement{When{FromDeadline, 3 * time.Second}},
 	}
@@ -90,7 +90,7 @@ expect pod web-* owned
 expect pod web-* unowned
 expect job flush-* complete
 at window+1s node a cordoned
-call-off a b
+cancel a b
 interrupt c kind=status
 interrupt c notice=5m via=fis
 `))
@@ -109,9 +109,9 @@ interrupt c notice=5m via=fis
 		InterruptStatement{Nodes: []string{"a", "b"}, Kind: ScheduledChange, Via: ViaEC2, Notice: 3 * time.Hour, Code: "instance-stop"},
 		AlwaysStatement{nodesCount{nodeDraining, "<=", 1}},
 		AlwaysStatement{counts{Glob: "web-*", Bounds: []count{{podReadyNow, ">=", 1}, {Leaving, "<=", 1}}}},
-		SayStatement{Act: SayApprove, Node: "a", By: "dana"},
-		SayStatement{Act: SayHold, Node: "a", By: "dana"},
-		SayStatement{Act: SayRelease, Node: "a", By: "dana"},
+		UserActionStatement{Act: UserApprove, Node: "a", By: "dana"},
+		UserActionStatement{Act: UserHold, Node: "a", By: "dana"},
+		UserActionStatement{Act: UserRelease, Node: "a", By: "dana"},
 		CheckStatement{Cond: nodeIs{"a", nodeAsBefore}},
 		CheckStatement{Cond: podIs{Glob: "web-*", Verdict: asked, Relation: "after", When: When{From: FromJob}}},
 		CheckStatement{Cond: podGrace{"web-*", "<=", 110}},
@@ -119,7 +119,7 @@ interrupt c notice=5m via=fis
 		CheckStatement{Cond: podOwned{"web-*", false}},
 		CheckStatement{Cond: jobIs{"flush-*", jobComplete}},
 		CheckStatement{Mode: CheckAt, When: When{FromWindow, time.Second}, Cond: nodeIs{"a", nodeCordoned}},
-		CallOffStatement{Nodes: []string{"a", "b"}},
+		CancelStatement{Nodes: []string{"a", "b"}},
 		InterruptStatement{Nodes: []string{"c"}, Kind: FailedStatus, Via: ViaEC2},
 		InterruptStatement{Nodes: []string{"c"}, Kind: SpotInterruption, Via: ViaFIS, Notice: 5 * time.Minute},
 	}
@@ -129,8 +129,8 @@ interrupt c notice=5m via=fis
 }
 
 func TestParseKarpenterScenarios(t *testing.T) {
-	sc, err := Parse("x.txtar", []byte(story(`
-karpenter on hears boot-delay=15s
+	sc, err := Parse("x.txtar", []byte(archive(`
+karpenter on own-queue boot-delay=15s
 wait node a launched within 2m
 wait node b launched
 karpenter off
@@ -154,7 +154,7 @@ expect node b unprotected
 		got = append(got, s.Do)
 	}
 	want := []any{
-		KarpenterStatement{Do: KarpenterOn, Hears: true, BootDelay: 15 * time.Second},
+		KarpenterStatement{Do: KarpenterOn, OwnQueue: true, BootDelay: 15 * time.Second},
 		NamedStatement{Name: "a", Within: 2 * time.Minute},
 		NamedStatement{Name: "b", Within: time.Minute},
 		KarpenterStatement{Do: KarpenterOff},
@@ -178,82 +178,82 @@ expect node b unprotected
 func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 	const nodes = "node a spot\nnode b\n"
 	for _, tc := range []struct{ name, text, want string }{
-		{"no title", "-- script --\nnode a\n", `x.txtar:1: no title: begin with a line that says what the scenario shows`},
+		{"no title", "-- script --\nnode a\n", `x.txtar:1: no title: begin with a line that describes what the scenario shows`},
 		{"no script", "T\n-- w.yaml --\n", `x.txtar: no script: add a file with the line -- script --`},
 		{"empty script", "T\n-- script --\n# nothing\n", `x.txtar:4: the script is empty: begin with a node`},
-		{"a file twice", "T\n-- a --\n-- a --\n-- script --\nnode a\n", `x.txtar: the file "a" is there twice`},
-		{"unknown verb", story("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, karpenter, capacity, group, scale, refresh, balance, detach, terminate, agents, interrupt, call-off, approve, hold, release, wait, expect, always, at, by or until`},
-		{"bad node name", story("node A\n"), `x.txtar:8: node name "A" is not lower-case letters, digits and -; write: node NAME`},
-		{"unknown option", story("node a size=5\n"), `x.txtar:8: unknown option "size": there are labels, on-demand, spot, taints, type or zone; write: node NAME`},
-		{"flag with a value", story("node a spot=yes\n"), `option spot: it takes no value`},
-		{"option twice", story("node a type=m5.large type=c5.large\n"), `option type is there twice`},
-		{"node twice", story("node a\nnode a\n"), `x.txtar:9: there is a node a already`},
-		{"no such file", story("apply z.yaml\n"), `x.txtar:8: there is no file "z.yaml" in the archive: add it with the line -- z.yaml --; write: apply FILE`},
-		{"unknown rules", story("rules some\n"), `unknown rules "some"; write: rules standard | rules none | rules from FILE`},
-		{"unknown act", story("lifeboat up\n"), `unknown act "up"; write: lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s]`},
-		{"unknown node", story("interrupt a\n"), `there is no node "a" yet: begin with node a; write: interrupt NODE…`},
-		{"no node at all", story("node spot\nnode\n"), `x.txtar:9: a node needs a name`},
-		{"interrupt without a node", story(nodes + "interrupt kind=spot\n"), `at least one node has to be named; write: interrupt NODE…`},
-		{"interrupted twice at once", story(nodes + "interrupt a a\n"), `node a is there twice`},
-		{"scheduled for no time", story(nodes + "interrupt a kind=scheduled\n"), `a scheduled change is due at some time: write how far ahead, such as notice=3h`},
-		{"scheduled by message", story(nodes + "interrupt a kind=scheduled notice=3h via=queue\n"), `a notice of kind scheduled comes from EC2: leave via=queue out`},
-		{"code of spot", story(nodes + "interrupt a code=instance-stop\n"), `only a scheduled change has a code: leave code out, or write kind=scheduled`},
-		{"unknown code", story(nodes + "interrupt a kind=scheduled notice=3h code=x\n"), `option code: unknown value "x": write instance-stop, `},
-		{"status with notice", story(nodes + "interrupt a kind=status notice=1m\n"), `a notice of kind status has no deadline: leave notice out`},
-		{"call off nothing", story(nodes + "interrupt a\ncall-off a\n"), `nothing is planned yet: AWS calls off what an interrupt of kind=scheduled has planned`},
-		{"call off too much", story(nodes + "interrupt a kind=scheduled notice=3h\ncall-off a by=x\n"), `"by=x" is too much`},
-		{"approve without a user", story(nodes + "interrupt a\napprove a\n"), `by=NAME is required; write: approve NODE by=NAME`},
-		{"two approved", story(nodes + "interrupt a b\nhold a b by=x\n"), `hold is about one node`},
-		{"approved before", story(nodes + "approve a by=x\n"), `there is nothing to approve before interrupt`},
-		{"unknown placeholder", strings.Replace(story("apply w.yaml\n"), "Pod", "${USER}", 1), `x.txtar:8: file w.yaml: unknown placeholder "${USER}": write one such as ${cron +20s}`},
-		{"placeholder without time", strings.Replace(story("apply w.yaml\n"), "Pod", "${cron soon}", 1), `unknown placeholder "${cron soon}"`},
-		{"placeholder left open", strings.Replace(story("apply w.yaml\n"), "Pod", "${cron", 1), `unknown placeholder "${cron"`},
-		{"two windows", strings.Replace(story("apply w.yaml\n"), "Pod", "${cron +20s} ${cron +30s}", 1), `${cron +30s} opens another window than ${cron +20s}: a story has one`},
-		{"window twice", strings.Replace(story("apply w.yaml\napply w.yaml\n"), "Pod", "${cron +20s}", 1), `a story has one window, and there is one already`},
-		{"no window", story(nodes + "until window\n"), `no window opens: apply a file with ${cron +20s} before`},
-		{"at a job", story(nodes + "interrupt a\nat job+1s node a cordoned\n"), `a moment cannot be counted from job here: write wait job NAME complete`},
-		{"until a job", story(nodes + "interrupt a\nuntil job\n"), `a moment cannot be counted from job here`},
-		{"nodes alone", story("expect nodes ready now\n"), `nodes goes with a count, as in nodes draining<=1`},
-		{"unknown nodes", story("expect nodes happy=1\n"), `unknown value "happy": write ready, not-ready, `},
-		{"ready without pattern", story("expect pods ready>=1\n"), `unknown value "ready": write whole, `},
-		{"unknown job state", story("expect job x done\n"), `unknown value "done": write running, complete, failed or none`},
-		{"job without state", story("expect job x\n"), `job goes with a name and a state, as in job flush-* complete`},
-		{"no grace", story("expect pod x grace\n"), `"grace" is no count: write one such as grace<=110`},
-		{"misspelt grace", story("expect pod x graces<=3\n"), `unknown value "graces<=3": write whole, `},
-		{"unknown kind", story(nodes + "interrupt a kind=flood\n"), `option kind: unknown value "flood": write spot, rebalance, scheduled or status`},
-		{"rebalance by FIS", story(nodes + "interrupt a kind=rebalance via=fis\n"), `FIS sends the recommendation only together with an interruption: leave via=fis out`},
-		{"rebalance with notice", story(nodes + "interrupt a kind=rebalance notice=1m\n"), `a notice of kind rebalance has no deadline: leave notice out`},
-		{"short FIS notice", story(nodes + "interrupt a via=fis notice=60s\n"), `FIS interrupts after 2m to 15m, not 1m0s`},
-		{"clock not started", story(nodes + "by 3s node a cordoned\n"), `the clock starts with interrupt; before it there is no 3s; write: by 3s CONDITION`},
-		{"deadline without one", story(nodes + "interrupt a kind=rebalance\nuntil deadline\n"), `a notice of this kind has no deadline`},
-		{"no moment", story(nodes + "interrupt a\nuntil tea\n"), `"tea" is no moment: write one such as 60s, deadline, deadline-10s or window+5s`},
-		{"sign without deadline", story(nodes + "interrupt a\nuntil +3s\n"), `"+3s" is no moment`},
-		{"deadline without sign", story(nodes + "interrupt a\nuntil deadline3s\n"), `"deadline3s" is no moment`},
-		{"no condition", story("expect pods\n"), `a condition is missing: pods ready | `},
-		{"unknown condition", story("expect cats asleep\n"), `unknown condition "cats": there are pods ready`},
-		{"unknown count", story("expect pods lost\n"), `"lost" is no count: write one such as lost=0 or whole>=2, or ready`},
-		{"unknown verdict", story("expect every pod happy\n"), `unknown value "happy": write whole, cut, lost, kept, leaving or asked`},
-		{"quantifier alone", story("expect every one whole\n"), `every goes with pod and a verdict, as in every pod whole`},
-		{"bad pattern", story("expect pod a[ whole\n"), `"a[" is no pattern: write one such as web-*`},
-		{"too much", story(nodes + "interrupt a\nexpect pod a whole after 3s\n"), `"after 3s" is too much: only asked goes with before or after and a moment`},
-		{"unknown state", story(nodes + "expect node a happy\n"), `unknown value "happy": write ready, not-ready, cordoned, at-risk, open, empty, draining, dark, gone, as-before, protected or unprotected`},
-		{"unknown record field", story(nodes + "expect record a colour=red\n"), `unknown option "colour": there are action, kinds, phase, policy, replacement, sources or wiring`},
-		{"Karpenter too late", story(nodes + "karpenter on\n"), `x.txtar:10: nothing provisions in this story: begin the script with karpenter on; write: karpenter on`},
-		{"Karpenter off at first", story("karpenter off\n"), `the first thing that is done to Karpenter is karpenter on`},
-		{"Karpenter nothing", story("karpenter\n"), `an act is missing; write: karpenter on [hears]`},
-		{"Karpenter up", story("karpenter on\nkarpenter up\n"), `unknown value "up": write on, off or kill`},
-		{"Karpenter hears later", story("karpenter on\nkarpenter on hears\n"), `"hears" is too much: only the first line says more`},
-		{"launched without a provisioner", story(nodes + "wait node c launched\n"), `x.txtar:10: nothing launches nodes in this story: begin the script with karpenter on, or make a group; write: wait CONDITION`},
-		{"launched twice", story("karpenter on\nwait node c launched\nwait node c launched\n"), `there is a node c already`},
-		{"launched at once", story("karpenter on\nexpect node c launched\n"), `there is no node "c" yet`},
-		{"claims without", story("expect claims=1\n"), `nothing provisions in this story`},
-		{"unknown machines", story("expect pigs=1\n"), `unknown value "pigs": write instances, launched or claims`},
-		{"a count alone", story("expect instances\n"), `a condition is missing: pods ready | `},
-		{"unknown capacity", story("capacity some\n"), `unknown capacity "some"; write: capacity none`},
-		{"unknown offering", story("capacity none size=5\n"), `unknown option "size": there are on-demand, spot, type or zone`},
-		{"exhausted by FIS", story(nodes + "interrupt a via=fis capacity=none\n"), `capacity runs out as EC2 takes a spot instance back: leave capacity out, or write kind=spot via=ec2`},
-		{"exhausted a little", story(nodes + "interrupt a capacity=some\n"), `option capacity: unknown value "some": write none`},
-		{"bad duration", story("wait pods ready within soon\n"), `"soon" is no duration: write one such as 90s`},
+		{"a file twice", "T\n-- a --\n-- a --\n-- script --\nnode a\n", `x.txtar: the file "a" exists twice`},
+		{"unknown verb", archive("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, karpenter, capacity, group, scale, refresh, balance, detach, terminate, agents, interrupt, cancel, approve, hold, release, wait, expect, always, at, by or until`},
+		{"bad node name", archive("node A\n"), `x.txtar:8: node name "A" is not lower-case letters, digits and -; write: node NAME`},
+		{"unknown option", archive("node a size=5\n"), `x.txtar:8: unknown option "size": there are labels, on-demand, spot, taints, type or zone; write: node NAME`},
+		{"flag with a value", archive("node a spot=yes\n"), `option spot: it takes no value`},
+		{"option twice", archive("node a type=m5.large type=c5.large\n"), `option type is given twice`},
+		{"node twice", archive("node a\nnode a\n"), `x.txtar:9: there is a node a already`},
+		{"no such file", archive("apply z.yaml\n"), `x.txtar:8: there is no file "z.yaml" in the archive: add it with the line -- z.yaml --; write: apply FILE`},
+		{"unknown rules", archive("rules some\n"), `unknown rules "some"; write: rules standard | rules none | rules from FILE`},
+		{"unknown act", archive("lifeboat up\n"), `unknown act "up"; write: lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s]`},
+		{"unknown node", archive("interrupt a\n"), `there is no node "a" yet: begin with node a; write: interrupt NODE…`},
+		{"no node at all", archive("node spot\nnode\n"), `x.txtar:9: a node needs a name`},
+		{"interrupt without a node", archive(nodes + "interrupt kind=spot\n"), `at least one node is required; write: interrupt NODE…`},
+		{"interrupted twice at once", archive(nodes + "interrupt a a\n"), `node a is named twice`},
+		{"scheduled for no time", archive(nodes + "interrupt a kind=scheduled\n"), `a scheduled change has a start time: write how far ahead it is, such as notice=3h`},
+		{"scheduled by message", archive(nodes + "interrupt a kind=scheduled notice=3h via=queue\n"), `a notice of kind scheduled comes from EC2: leave via=queue out`},
+		{"code of spot", archive(nodes + "interrupt a code=instance-stop\n"), `only a scheduled change has a code: leave code out, or write kind=scheduled`},
+		{"unknown code", archive(nodes + "interrupt a kind=scheduled notice=3h code=x\n"), `option code: unknown value "x": write instance-stop, `},
+		{"status with notice", archive(nodes + "interrupt a kind=status notice=1m\n"), `a notice of kind status has no deadline: leave notice out`},
+		{"call off nothing", archive(nodes + "interrupt a\ncancel a\n"), `there is no scheduled event to cancel: write an interrupt of kind=scheduled before`},
+		{"call off too much", archive(nodes + "interrupt a kind=scheduled notice=3h\ncancel a by=x\n"), `"by=x" is too much`},
+		{"approve without a user", archive(nodes + "interrupt a\napprove a\n"), `by=NAME is required; write: approve NODE by=NAME`},
+		{"two approved", archive(nodes + "interrupt a b\nhold a b by=x\n"), `hold is about one node`},
+		{"approved before", archive(nodes + "approve a by=x\n"), `there is nothing to approve before interrupt`},
+		{"unknown placeholder", strings.Replace(archive("apply w.yaml\n"), "Pod", "${USER}", 1), `x.txtar:8: file w.yaml: unknown placeholder "${USER}": write one such as ${cron +20s}`},
+		{"placeholder without time", strings.Replace(archive("apply w.yaml\n"), "Pod", "${cron soon}", 1), `unknown placeholder "${cron soon}"`},
+		{"placeholder left open", strings.Replace(archive("apply w.yaml\n"), "Pod", "${cron", 1), `unknown placeholder "${cron"`},
+		{"two windows", strings.Replace(archive("apply w.yaml\n"), "Pod", "${cron +20s} ${cron +30s}", 1), `${cron +30s} opens another window than ${cron +20s}: a scenario has at most one`},
+		{"window twice", strings.Replace(archive("apply w.yaml\napply w.yaml\n"), "Pod", "${cron +20s}", 1), `a scenario has at most one window, and this is the second`},
+		{"no window", archive(nodes + "until window\n"), `no window opens: apply a file with ${cron +20s} before`},
+		{"at a job", archive(nodes + "interrupt a\nat job+1s node a cordoned\n"), `a moment cannot be counted from job here: write wait job NAME complete`},
+		{"until a job", archive(nodes + "interrupt a\nuntil job\n"), `a moment cannot be counted from job here`},
+		{"nodes alone", archive("expect nodes ready now\n"), `nodes goes with a count, as in nodes draining<=1`},
+		{"unknown nodes", archive("expect nodes happy=1\n"), `unknown value "happy": write ready, not-ready, `},
+		{"ready without pattern", archive("expect pods ready>=1\n"), `unknown value "ready": write whole, `},
+		{"unknown job state", archive("expect job x done\n"), `unknown value "done": write running, complete, failed or none`},
+		{"job without state", archive("expect job x\n"), `job goes with a name and a state, as in job flush-* complete`},
+		{"no grace", archive("expect pod x grace\n"), `"grace" is no count: write one such as grace<=110`},
+		{"misspelt grace", archive("expect pod x graces<=3\n"), `unknown value "graces<=3": write whole, `},
+		{"unknown kind", archive(nodes + "interrupt a kind=flood\n"), `option kind: unknown value "flood": write spot, rebalance, scheduled or status`},
+		{"rebalance by FIS", archive(nodes + "interrupt a kind=rebalance via=fis\n"), `FIS sends the recommendation only together with an interruption: leave via=fis out`},
+		{"rebalance with notice", archive(nodes + "interrupt a kind=rebalance notice=1m\n"), `a notice of kind rebalance has no deadline: leave notice out`},
+		{"short FIS notice", archive(nodes + "interrupt a via=fis notice=60s\n"), `FIS interrupts after 2m to 15m, not 1m0s`},
+		{"clock not started", archive(nodes + "by 3s node a cordoned\n"), `the clock starts with interrupt; before it there is no 3s; write: by 3s CONDITION`},
+		{"deadline without one", archive(nodes + "interrupt a kind=rebalance\nuntil deadline\n"), `a notice of this kind has no deadline`},
+		{"no moment", archive(nodes + "interrupt a\nuntil tea\n"), `"tea" is no moment: write one such as 60s, deadline, deadline-10s or window+5s`},
+		{"sign without deadline", archive(nodes + "interrupt a\nuntil +3s\n"), `"+3s" is no moment`},
+		{"deadline without sign", archive(nodes + "interrupt a\nuntil deadline3s\n"), `"deadline3s" is no moment`},
+		{"no condition", archive("expect pods\n"), `a condition is missing: pods ready | `},
+		{"unknown condition", archive("expect cats asleep\n"), `unknown condition "cats": there are pods ready`},
+		{"unknown count", archive("expect pods lost\n"), `"lost" is no count: write one such as lost=0 or whole>=2, or ready`},
+		{"unknown verdict", archive("expect every pod happy\n"), `unknown value "happy": write whole, cut, lost, kept, leaving or asked`},
+		{"quantifier alone", archive("expect every one whole\n"), `every goes with pod and a verdict, as in every pod whole`},
+		{"bad pattern", archive("expect pod a[ whole\n"), `"a[" is no pattern: write one such as web-*`},
+		{"too much", archive(nodes + "interrupt a\nexpect pod a whole after 3s\n"), `"after 3s" is too much: only asked goes with before or after and a moment`},
+		{"unknown state", archive(nodes + "expect node a happy\n"), `unknown value "happy": write ready, not-ready, cordoned, at-risk, open, empty, draining, powered-off, gone, as-before, protected or unprotected`},
+		{"unknown record field", archive(nodes + "expect record a colour=red\n"), `unknown option "colour": there are action, kinds, phase, policy, replacement, sources or wiring`},
+		{"Karpenter too late", archive(nodes + "karpenter on\n"), `x.txtar:10: nothing provisions in this scenario: begin the script with karpenter on; write: karpenter on`},
+		{"Karpenter off at first", archive("karpenter off\n"), `karpenter on must be the first line about Karpenter`},
+		{"Karpenter nothing", archive("karpenter\n"), `an act is missing; write: karpenter on [own-queue]`},
+		{"Karpenter up", archive("karpenter on\nkarpenter up\n"), `unknown value "up": write on, off or kill`},
+		{"own queue later", archive("karpenter on\nkarpenter on own-queue\n"), `"own-queue" is too much: only the first line takes options`},
+		{"launched without a provisioner", archive(nodes + "wait node c launched\n"), `x.txtar:10: nothing launches nodes in this scenario: begin the script with karpenter on, or make a group; write: wait CONDITION`},
+		{"launched twice", archive("karpenter on\nwait node c launched\nwait node c launched\n"), `there is a node c already`},
+		{"launched at once", archive("karpenter on\nexpect node c launched\n"), `there is no node "c" yet`},
+		{"claims without", archive("expect claims=1\n"), `nothing provisions in this scenario`},
+		{"unknown machines", archive("expect pigs=1\n"), `unknown value "pigs": write instances, launched or claims`},
+		{"a count alone", archive("expect instances\n"), `a condition is missing: pods ready | `},
+		{"unknown capacity", archive("capacity some\n"), `unknown capacity "some"; write: capacity none`},
+		{"unknown offering", archive("capacity none size=5\n"), `unknown option "size": there are on-demand, spot, type or zone`},
+		{"exhausted by FIS", archive(nodes + "interrupt a via=fis capacity=none\n"), `EC2 only lacks capacity when it reclaims a spot instance: leave capacity out, or write kind=spot via=ec2`},
+		{"exhausted a little", archive(nodes + "interrupt a capacity=some\n"), `option capacity: unknown value "some": write none`},
+		{"bad duration", archive("wait pods ready within soon\n"), `"soon" is no duration: write one such as 90s`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("x", []byte(tc.text))
@@ -291,7 +291,7 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(story("node a\ninterrupt a\nby deadline-1s pods lost<=3\n")))
+	f.Add([]byte(archive("node a\ninterrupt a\nby deadline-1s pods lost<=3\n")))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		sc, err := Parse("fuzz", text)
 		if err == nil {

@@ -18,7 +18,7 @@ func options(words []string, known map[string]func(string) error) error {
 		case !ok:
 			return fmt.Errorf("unknown option %q: there are %s", key, orList(slices.Sorted(maps.Keys(known))))
 		case seen[key]:
-			return fmt.Errorf("option %s is there twice", key)
+			return fmt.Errorf("option %s is given twice", key)
 		}
 		seen[key] = true
 		if err := read(value); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Options are the options of a run.
 type Options struct {
-	// Sandbox says where. Its name defaults to that of the scenario.
+	// Sandbox has the options of the sandbox. Its name defaults to that of the scenario.
 	Sandbox sandbox.Options
 	// Moment receives the timeline live, one moment at a time. It may be nil.
 	Moment func(Moment)
@@ -71,10 +71,10 @@ func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Mo
 	var report *Report
 	p.do(func(w *World) []Moment {
 		var out []Moment
-		for _, one := range w.kept() {
+		for _, one := range w.metRequirements() {
 			out = append(out, w.moment(time.Now(), MomentMet, "", "", one.step.Text))
 		}
-		report = w.report(sc, time.Now(), append(p.failures, w.Broken()...))
+		report = w.report(sc, time.Now(), append(p.failures, w.BrokenRequirements()...))
 		return out
 	})
 	if !report.Passed {
@@ -89,9 +89,9 @@ type player struct {
 	scenario *Scenario
 	sandbox  *sandbox.Sandbox
 	client   client.Client
-	nodes    map[string]ec2.Instance // by what the script calls them
+	nodes    map[string]ec2.Instance // by their names in the script
 	planned  map[string][]string     // ids of EC2's scheduled events, by node
-	rules    []string                // names of the rules that there are
+	rules    []string                // names of the existing rules
 	failures []string
 	stops    []func()
 }
@@ -108,7 +108,7 @@ func (p *player) begin(ctx context.Context) error {
 	}
 	made := provisioner(p.sandbox.State())
 	if _, needed := p.scenario.karpenter(); needed && made == "" {
-		return errors.New("the story needs Karpenter, and the sandbox was made without it")
+		return errors.New("the scenario needs Karpenter, and the sandbox was made without it")
 	}
 	p.do(func(w *World) []Moment { w.provisioner = made; return nil })
 	stop, err := p.watch(ctx, p.sandbox.RESTConfig(), made != "")
@@ -128,8 +128,8 @@ func (p *player) end() {
 	}
 }
 
-// tell adds a moment of the player itself.
-func (p *player) tell(kind MomentKind, text string) {
+// addMoment adds a moment without a node.
+func (p *player) addMoment(kind MomentKind, text string) {
 	p.do(func(w *World) []Moment { return []Moment{w.moment(time.Now(), kind, "", "", text)} })
 }
 
@@ -149,14 +149,14 @@ func (p *player) step(ctx context.Context, s Step) error {
 		return p.lifeboat(ctx, do)
 	case InterruptStatement:
 		return p.interrupt(ctx, do)
-	case CallOffStatement:
-		return p.callOff(do)
-	case SayStatement:
-		return p.say(ctx, do)
+	case CancelStatement:
+		return p.cancel(do)
+	case UserActionStatement:
+		return p.userAction(ctx, do)
 	case UntilStatement:
 		return p.until(ctx, do.Until)
 	case AlwaysStatement:
-		p.do(func(w *World) []Moment { w.Promise(s, do.Cond); return nil })
+		p.do(func(w *World) []Moment { w.Require(s, do.Cond); return nil })
 		return nil
 	case CheckStatement:
 		return p.check(ctx, s, do)
@@ -171,23 +171,23 @@ func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
 	switch st.Do {
 	case LifeboatOn:
 		if len(st.Args) > 0 {
-			p.tell(MomentStep, "lifeboatd is started with "+strings.Join(st.Args, " "))
+			p.addMoment(MomentStep, "lifeboatd is started with "+strings.Join(st.Args, " "))
 			return p.sandbox.RestartLifeboat(ctx, st.Args...)
 		}
-		p.tell(MomentStep, "lifeboatd is started")
+		p.addMoment(MomentStep, "lifeboatd is started")
 		return p.sandbox.StartLifeboat(ctx)
 	case LifeboatKill:
-		p.tell(MomentStep, "lifeboatd is killed (SIGKILL)")
-		return whileItRuns(ctx, p.sandbox.KillLifeboat)
+		p.addMoment(MomentStep, "lifeboatd is killed (SIGKILL)")
+		return killRunning(ctx, p.sandbox.KillLifeboat)
 	default:
-		p.tell(MomentStep, "lifeboatd is stopped")
+		p.addMoment(MomentStep, "lifeboatd is stopped")
 		return p.sandbox.StopLifeboat()
 	}
 }
 
-// whileItRuns kills a program. If the program is being restarted after an earlier kill, it waits
+// killRunning kills a program. If the program is being restarted after an earlier kill, it waits
 // for the start.
-func whileItRuns(ctx context.Context, kill func() error) error {
+func killRunning(ctx context.Context, kill func() error) error {
 	for limit := time.Now().Add(30 * time.Second); ; {
 		err := kill()
 		if !errors.Is(err, sandbox.ErrRestarting) || time.Now().After(limit) {
@@ -201,10 +201,10 @@ func whileItRuns(ctx context.Context, kill func() error) error {
 
 func (p *player) agents(st AgentsStatement) error {
 	if !st.On {
-		p.tell(MomentStep, "the agents are stopped")
+		p.addMoment(MomentStep, "the agents are stopped")
 		return p.sandbox.StopAgents()
 	}
-	p.tell(MomentStep, "an agent is started on every node")
+	p.addMoment(MomentStep, "an agent is started on every node")
 	return p.sandbox.StartAgents()
 }
 
@@ -244,7 +244,7 @@ func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
 	case err != nil:
 		return err
 	case ok:
-		p.tell(MomentMet, s.Text)
+		p.addMoment(MomentMet, s.Text)
 		return nil
 	case c.Mode == CheckWait:
 		// The following lines depend on it.
@@ -252,12 +252,12 @@ func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
 	default:
 		failure := fmt.Sprintf("line %d, %q does not hold: %s", s.Line, s.Text, text)
 		p.failures = append(p.failures, failure)
-		p.tell(MomentFailed, failure)
+		p.addMoment(MomentFailed, failure)
 		return nil
 	}
 }
 
-// limit is until when a condition may become true. It first waits for the condition's moment.
+// limit is the time by which a condition must become true. It first waits for the condition's moment.
 func (p *player) limit(ctx context.Context, c CheckStatement) (time.Time, error) {
 	switch c.Mode {
 	case CheckWait:

@@ -22,10 +22,10 @@ type Verdict string
 
 // The verdicts.
 const (
-	Kept    Verdict = "kept"    // it continues to run and was not asked to stop
-	Leaving Verdict = "leaving" // it was asked and is at its stop work
+	Kept    Verdict = "kept"    // it still runs and was not asked to stop
+	Leaving Verdict = "leaving" // it was asked to stop and does its stop work
 	Whole   Verdict = "whole"   // it ended with its stop work done
-	Cut     Verdict = "cut"     // it was asked, and killed in its stop work
+	Cut     Verdict = "cut"     // it was killed during its stop work
 	Lost    Verdict = "lost"    // its machine lost power before it was asked to stop
 )
 
@@ -47,19 +47,19 @@ type podTrack struct {
 	gone  time.Time     // it is off the API server; zero: not yet
 	// killed means that its containers ended by SIGKILL at the end of their grace.
 	killed bool
-	// dark is when its machine lost power before the pod had ended.
-	dark time.Time
+	// powerLost is when its machine lost power before the pod had ended.
+	powerLost time.Time
 }
 
 func (p *podTrack) key() string { return p.namespace + "/" + p.name }
 
-// over is when the pod ended, for any reason; zero: it has not.
+// over is when the pod ended, for any reason; zero: it runs.
 func (p *podTrack) over() time.Time {
 	switch {
 	case !p.ended.IsZero():
 		return p.ended
-	case !p.dark.IsZero():
-		return p.dark
+	case !p.powerLost.IsZero():
+		return p.powerLost
 	default:
 		return p.gone
 	}
@@ -70,9 +70,9 @@ const stopSlack = 1500 * time.Millisecond
 
 func (p *podTrack) verdict() Verdict {
 	switch {
-	case !p.dark.IsZero() && p.asked.IsZero():
+	case !p.powerLost.IsZero() && p.asked.IsZero():
 		return Lost
-	case !p.dark.IsZero():
+	case !p.powerLost.IsZero():
 		return Cut
 	case p.over().IsZero() && p.asked.IsZero():
 		return Kept
@@ -94,14 +94,14 @@ func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 	grace, down := kwok.ShutsDown(pod)
 	if pod.DeletionTimestamp == nil && !down { // a stopping pod keeps its data from before the request
 		p.running = pod.Status.Phase == corev1.PodRunning
-		p.stays = staysOn(pod)
+		p.stays = mayStay(pod)
 		p.owner = ownerOf(pod)
 	}
-	if down && p.asked.IsZero() && p.dark.IsZero() && p.ended.IsZero() { // by its kubelet
+	if down && p.asked.IsZero() && p.powerLost.IsZero() && p.ended.IsZero() { // by its kubelet
 		p.asked, p.grace = t, grace
 	}
 	p.ready = podReady(pod) && pod.DeletionTimestamp == nil && !gone
-	if p.dark.IsZero() && p.ended.IsZero() { // without power no pod receives a request or ends
+	if p.powerLost.IsZero() && p.ended.IsZero() { // without power no pod receives a request or ends
 		p.observeEnd(t, pod)
 	}
 	if gone {
@@ -115,7 +115,7 @@ func (p *podTrack) observeGone(t time.Time) {
 		return
 	}
 	p.gone = t
-	if p.asked.IsZero() && p.dark.IsZero() {
+	if p.asked.IsZero() && p.powerLost.IsZero() {
 		p.asked = t // with a grace period of zero
 	}
 }
@@ -144,7 +144,7 @@ func newPodTrack(pod *corev1.Pod) *podTrack {
 	return p
 }
 
-// ownerOf is Kind/name of what controls a pod, or "".
+// ownerOf is Kind/name of the controller of a pod, or "".
 func ownerOf(pod *corev1.Pod) string {
 	c := metav1.GetControllerOf(pod)
 	if c == nil {
@@ -153,8 +153,8 @@ func ownerOf(pod *corev1.Pod) string {
 	return c.Kind + "/" + c.Name
 }
 
-// staysOn reports whether a pod may stay on an interrupted node.
-func staysOn(pod *corev1.Pod) bool {
+// mayStay reports whether a pod may stay on an interrupted node.
+func mayStay(pod *corev1.Pod) bool {
 	if c := metav1.GetControllerOf(pod); c != nil && (c.Kind == "DaemonSet" || c.Kind == "Node") {
 		return true
 	}
@@ -195,7 +195,7 @@ func stopWork(pod *corev1.Pod) time.Duration {
 			hook = max(hook, hookSeconds(c.Lifecycle.PreStop))
 		}
 	}
-	// A value that is no number counts as none, as it does to the kubelets.
+	// An invalid value counts as zero, as in the simulated kubelets.
 	after, _ := strconv.ParseFloat(pod.Annotations[kwok.StopSecondsAnnotation], 64)
 	return time.Duration(math.Ceil(hook+after)) * time.Second
 }
@@ -215,14 +215,14 @@ func hookSeconds(h *corev1.LifecycleHandler) float64 {
 	return sum
 }
 
-// describe says how a pod ended.
+// describe describes how a pod ended.
 func (p *podTrack) describe() string {
 	switch p.verdict() {
 	case Lost:
 		return "lost: its machine lost power before it was asked to stop"
 	case Cut:
-		if !p.dark.IsZero() {
-			return fmt.Sprintf("cut: %s of its %s stop work done when its machine lost power", seconds(p.dark.Sub(p.asked)), seconds(p.need))
+		if !p.powerLost.IsZero() {
+			return fmt.Sprintf("cut: %s of its %s stop work done when its machine lost power", seconds(p.powerLost.Sub(p.asked)), seconds(p.need))
 		}
 		return fmt.Sprintf("cut: it needed %s to stop and was given %s", seconds(p.need), seconds(p.grace))
 	case Whole:

@@ -16,7 +16,7 @@ func RenderMoment(s terminal.Stream) func(Moment) {
 		if m.Seconds != nil {
 			clock = offset(m.Seconds)
 		}
-		sign, style := look(m.Kind)
+		sign, style := signOf(m.Kind)
 		who := m.Node
 		if m.Pod != "" {
 			_, who, _ = strings.Cut(m.Pod, "/")
@@ -26,11 +26,10 @@ func RenderMoment(s terminal.Stream) func(Moment) {
 	}
 }
 
-// look is the sign before a moment, and its colour. The sign tells enough
-// without colour.
-func look(k MomentKind) (string, terminal.Style) {
+// signOf is the sign before a moment, and its colour. The sign is enough without colour.
+func signOf(k MomentKind) (string, terminal.Style) {
 	switch k {
-	case MomentNotice, MomentRebalance, MomentDeadline, MomentDark:
+	case MomentNotice, MomentRebalance, MomentDeadline, MomentPowerLost:
 		return "!", terminal.Warn
 	case MomentLost, MomentCut, MomentFailed:
 		return "✗", terminal.Bad
@@ -45,7 +44,7 @@ func look(k MomentKind) (string, terminal.Style) {
 
 func textStyle(k MomentKind) terminal.Style {
 	switch k {
-	case MomentStep, MomentMet, MomentSays, MomentHeard, MomentJoined, MomentClaim:
+	case MomentStep, MomentMet, MomentReported, MomentRecorded, MomentJoined, MomentClaim:
 		return terminal.Dim
 	case MomentFailed, MomentLost, MomentCut:
 		return terminal.Bad
@@ -60,7 +59,7 @@ func Render(s terminal.Stream, r *Report) {
 		renderPods(s, r)
 	}
 	if drawn := chart(r.Capacity, r.end); len(drawn) > 0 {
-		s.Printf("\nready, of the pods that are wanted, over the seconds since the notice\n")
+		s.Printf("\nReady pods (#) of the wanted ones, by seconds since the notice\n")
 		for _, line := range drawn {
 			s.Printf("%s\n", line)
 		}
@@ -70,7 +69,7 @@ func Render(s terminal.Stream, r *Report) {
 		s.Printf("%s %s\n", s.Paint(terminal.Bad, "✗"), f)
 	}
 	if r.Passed {
-		s.Printf("%s\n", s.Paint(terminal.Good, "✓ everything was as it should be"))
+		s.Printf("%s\n", s.Paint(terminal.Good, "✓ every expectation held"))
 	}
 }
 
@@ -145,7 +144,7 @@ func number(s *float64) string {
 	return fmt.Sprintf("%.1fs", positiveZero(*s))
 }
 
-// positiveZero keeps what rounds to nothing from being written as -0.0.
+// positiveZero prevents the output -0.0.
 func positiveZero(s float64) float64 {
 	if math.Abs(s) < 0.05 {
 		return 0

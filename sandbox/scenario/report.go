@@ -13,47 +13,46 @@ type Report struct {
 	Title    string `json:"title"`
 	// Notices counts Lifeboat's recorded notices, for all interrupted nodes together.
 	Notices int `json:"notices"`
-	// PodsMoved counts pods of the interrupted nodes that ended with their stop
-	// work done, PodsCut those killed in it, PodsLost those that were never asked
-	// before their machine lost power, PodsKept those that run on.
+	// PodsMoved counts pods of the interrupted nodes that ended with their stop work done, and
+	// PodsCut those killed during it. PodsLost counts those whose machine lost power before they
+	// were asked to stop, and PodsKept those that still run.
 	PodsMoved int `json:"podsMoved"`
 	PodsCut   int `json:"podsCut"`
 	PodsLost  int `json:"podsLost"`
 	PodsKept  int `json:"podsKept"`
-	// SecondsToCordon is the time from the notice until the last of the
-	// interrupted nodes was cordoned; absent where one never was.
+	// SecondsToCordon is the time from the notice until the last interrupted node was cordoned. It
+	// is absent if one never was.
 	SecondsToCordon *float64 `json:"secondsToCordon,omitempty"`
-	// SecondsToSpare is the time from when the last pod was over to the deadline;
-	// absent without pods or deadline.
+	// SecondsToSpare is the time from the end of the last pod to the deadline. It is absent without
+	// pods or deadline.
 	SecondsToSpare *float64 `json:"secondsToSpare,omitempty"`
-	// Provisioner is what launches nodes, with its version, as karpenter v1.14.1;
-	// absent where the script does. What follows is there only with it, and for
-	// notices of nodes with pods of a Deployment or StatefulSet: LowestReady is how
-	// many of all those workloads' pods were Ready when the fewest were, and
-	// SecondsBelowWanted for how long there were fewer than wanted, from the first
+	// Provisioner launches nodes, with its version, such as "karpenter v1.14.1". It is absent if
+	// only the script launches nodes. LowestReady and SecondsBelowWanted need it, and nodes with
+	// pods of a Deployment or StatefulSet. LowestReady is the lowest number of Ready pods of those
+	// workloads. SecondsBelowWanted is the time with fewer Ready pods than wanted, from the first
 	// notice to the end.
 	Provisioner        string   `json:"provisioner,omitempty"`
 	LowestReady        *int     `json:"lowestReady,omitempty"`
 	SecondsBelowWanted *float64 `json:"secondsBelowWanted,omitempty"`
-	// Hooks counts the times that lifecycle hooks held instances; absent where none did.
+	// Hooks counts the times that lifecycle hooks held instances; absent if none did.
 	Hooks *HookReport `json:"hooks,omitempty"`
 	// Capacity is what they were made from, for the chart.
 	Capacity []Level `json:"-"`
 	end      float64 // seconds from the first notice to the end
 
-	// Passed says whether every expectation held; Failures are those that did not.
+	// Passed is true if every expectation held; Failures are the others.
 	Passed   bool        `json:"passed"`
 	Failures []string    `json:"failures,omitempty"`
 	Pods     []PodReport `json:"pods"`
 }
 
-// HookReport counts the times that lifecycle hooks held instances, by how that ended.
-// What is missing to Held was cut short, as the instance was gone, or lasts.
+// HookReport counts the executions of lifecycle hooks by result. The rest of Held ended with the
+// instance, or is not over.
 type HookReport struct {
 	Held     int `json:"held"`
 	Answered int `json:"answered"`
 	TimedOut int `json:"timedOut"`
-	// Abandoned are those of both that ended a launch, or a way back into a warm pool.
+	// Abandoned are those of both that ended a launch, or a return to a warm pool.
 	Abandoned int `json:"abandoned"`
 }
 
@@ -63,10 +62,10 @@ type PodReport struct {
 	Name      string `json:"name"`
 	Owner     string `json:"owner,omitempty"`
 	Node      string `json:"node"`
-	// StopSeconds is what it needs to stop, GraceSeconds what it was given.
+	// StopSeconds is what it needs to stop, GraceSeconds its grace period.
 	StopSeconds  float64  `json:"stopSeconds"`
 	GraceSeconds *float64 `json:"graceSeconds,omitempty"`
-	// Asked is when it was asked to stop, Over when it was over.
+	// Asked is when it was asked to stop, Over when it ended.
 	Asked *float64 `json:"askedAt,omitempty"`
 	Over  *float64 `json:"overAt,omitempty"`
 	// SecondsToSpare is the time from then to the deadline.
@@ -75,7 +74,7 @@ type PodReport struct {
 	Description    string   `json:"description"`
 }
 
-// FailedError says that expectations of a scenario did not hold.
+// FailedError: expectations of a scenario did not hold.
 type FailedError struct {
 	Scenario string
 	Failures []string
@@ -94,10 +93,10 @@ func (w *World) report(sc *Scenario, end time.Time, failures []string) *Report {
 	}
 	for _, n := range w.nodes {
 		if n.interrupted {
-			r.Notices += len(n.heard)
+			r.Notices += len(n.recordedIDs)
 		}
 	}
-	for _, p := range w.judged() {
+	for _, p := range w.affected() {
 		one := w.podReport(p)
 		r.Pods = append(r.Pods, one)
 		if s := one.SecondsToSpare; s != nil && (r.SecondsToSpare == nil || *s < *r.SecondsToSpare) {
@@ -112,11 +111,11 @@ func (w *World) report(sc *Scenario, end time.Time, failures []string) *Report {
 }
 
 func (w *World) reportHooks() *HookReport {
-	if len(w.firings) == 0 {
+	if len(w.hookExecutions) == 0 {
 		return nil
 	}
-	r := &HookReport{Held: len(w.firings)}
-	for _, f := range w.firings {
+	r := &HookReport{Held: len(w.hookExecutions)}
+	for _, f := range w.hookExecutions {
 		for _, one := range []struct {
 			what groupKind
 			n    *int

@@ -4,7 +4,7 @@ import "time"
 
 // Scenario is a parsed scenario.
 type Scenario struct {
-	// Name is the file's, without its ending.
+	// Name is the file's name without its ending.
 	Name string
 	// Title is the first line of the prose, Prose the rest.
 	Title, Prose string
@@ -20,24 +20,24 @@ type Step struct {
 	Line int
 	// Text is the line as written.
 	Text string
-	// Do is what it says: one of the statement types below.
+	// Do is one of the statement types below.
 	Do any
 }
 
 // Statement types.
 type (
-	// NodeStatement launches instances, all alike, that become nodes.
+	// NodeStatement launches instances with the same properties. They become nodes.
 	NodeStatement struct {
-		Names          []string // what the script calls them
+		Names          []string // names in the script
 		Type, Zone     string
 		Spot           bool
 		Labels, Taints string // a=b,c=d and key=value:Effect,…
 	}
-	// ApplyStatement creates the objects of a file of the archive. In it, ${cron +20s} stands for
-	// the cron fields of the first full minute, in UTC, at least that far ahead: when a window
-	// opens.
+	// ApplyStatement creates the objects of a file of the archive. It
+	// replaces ${cron +20s} by the cron fields of the first full minute, in UTC, that is at least
+	// that far ahead.
 	ApplyStatement struct{ File string }
-	// RulesStatement says which EventBridge rules there are.
+	// RulesStatement sets the EventBridge rules.
 	RulesStatement struct {
 		Set  RuleSet
 		File string // for RulesFrom
@@ -48,13 +48,13 @@ type (
 		// Args are more arguments of its command line; none: as before.
 		Args []string
 	}
-	// KarpenterStatement starts, stops or kills Karpenter. The first line of a story
-	// in which Karpenter provisions starts it.
+	// KarpenterStatement starts, stops or kills Karpenter. In scenarios with Karpenter, the first
+	// line starts it.
 	KarpenterStatement struct {
 		Do KarpenterAct
-		// Hears: it receives interruptions itself, from its own queue. The first line says so, and
-		// how long instances take to boot; 0: the sandbox's default.
-		Hears     bool
+		// OwnQueue: Karpenter receives interruptions itself, from its own queue. BootDelay is the
+		// boot time of instances; 0: the sandbox's default. Only the first line has them.
+		OwnQueue  bool
 		BootDelay time.Duration
 	}
 	// NamedStatement names the next instance that Karpenter launches and that has no name in the
@@ -79,17 +79,17 @@ type (
 		Via   Via
 		// Notice is the time from the notice to the deadline.
 		Notice time.Duration
-		// Code is what is planned, as EC2 calls it, for ScheduledChange.
+		// Code is EC2's code of the event, for ScheduledChange.
 		Code string
-		// Exhausts: EC2 has no capacity from then on where it takes an instance back.
+		// Exhausts: EC2 has no capacity left in the pool from which it reclaims an instance.
 		Exhausts bool
 	}
-	// CallOffStatement makes AWS cancel what it had scheduled for nodes.
-	CallOffStatement struct{ Nodes []string }
-	// SayStatement writes an operator's decision about a node's interruption, as `lifeboat
+	// CancelStatement makes AWS cancel the scheduled events of nodes.
+	CancelStatement struct{ Nodes []string }
+	// UserActionStatement writes an operator's decision about a node's interruption, as `lifeboat
 	// approve`, `hold` and `release` do.
-	SayStatement struct {
-		Act  SayAct
+	UserActionStatement struct {
+		Act  UserAction
 		Node string
 		By   string // the user's name
 	}
@@ -114,29 +114,29 @@ type RuleSet string
 
 // The rule sets.
 const (
-	RulesStandard RuleSet = "standard" // as Lifeboat wants them
+	RulesStandard RuleSet = "standard" // the rules that Lifeboat needs
 	RulesNone     RuleSet = "none"
 	RulesFrom     RuleSet = "from" // a file of the archive
 )
 
-// LifeboatAct is what is done to lifeboatd.
+// LifeboatAct is an action on lifeboatd.
 type LifeboatAct string
 
 // The acts.
 const (
 	LifeboatOn   LifeboatAct = "on"
 	LifeboatOff  LifeboatAct = "off"
-	LifeboatKill LifeboatAct = "kill" // kill -9; it is started again as a Deployment would
+	LifeboatKill LifeboatAct = "kill" // kill -9; it restarts, as in a Deployment
 )
 
-// KarpenterAct is what is done to Karpenter.
+// KarpenterAct is an action on Karpenter.
 type KarpenterAct string
 
 // The acts.
 const (
 	KarpenterOn   KarpenterAct = "on"
 	KarpenterOff  KarpenterAct = "off"
-	KarpenterKill KarpenterAct = "kill" // kill -9; it is started again as a Deployment would
+	KarpenterKill KarpenterAct = "kill" // kill -9; it restarts, as in a Deployment
 )
 
 // InterruptKind is what AWS does.
@@ -146,18 +146,18 @@ type InterruptKind string
 const (
 	SpotInterruption InterruptKind = "spot"
 	Rebalance        InterruptKind = "rebalance"
-	ScheduledChange  InterruptKind = "scheduled" // planned by AWS, which Health and EC2 tell of
-	FailedStatus     InterruptKind = "status"    // its status checks fail, and have for ten minutes
+	ScheduledChange  InterruptKind = "scheduled" // AWS schedules an event, in Health and EC2
+	FailedStatus     InterruptKind = "status"    // its status checks have failed for ten minutes
 )
 
-// SayAct is what a person does.
-type SayAct string
+// UserAction is an action of a user.
+type UserAction string
 
-// The acts of people.
+// The actions.
 const (
-	SayApprove SayAct = "approve"
-	SayHold    SayAct = "hold"
-	SayRelease SayAct = "release"
+	UserApprove UserAction = "approve"
+	UserHold    UserAction = "hold"
+	UserRelease UserAction = "release"
 )
 
 // Via is how an interruption is produced.
@@ -165,9 +165,9 @@ type Via string
 
 // The ways.
 const (
-	ViaEC2   Via = "ec2"   // EC2 does it, as when capacity runs short; or plans it
+	ViaEC2   Via = "ec2"   // EC2 reclaims the instance, or schedules the event
 	ViaFIS   Via = "fis"   // an experiment of the Fault Injection Service
-	ViaQueue Via = "queue" // only the message, straight into the queue: a drill, nothing goes dark
+	ViaQueue Via = "queue" // only the message, directly to the queue: a drill, no machine loses power
 )
 
 // CheckMode is when a condition must hold.
@@ -187,8 +187,8 @@ type Anchor string
 // The anchors.
 const (
 	FromNotice   Anchor = ""         // when the notice of the latest interrupt came
-	FromDeadline Anchor = "deadline" // when what it says is due
-	FromWindow   Anchor = "window"   // when the window opens that a file says with ${cron …}
+	FromDeadline Anchor = "deadline" // the deadline of that notice
+	FromWindow   Anchor = "window"   // when the window of ${cron …} opens
 	FromJob      Anchor = "job"      // when the latest Job completed
 )
 

@@ -16,14 +16,14 @@ func TestPodStoppedByKubelet(t *testing.T) {
 	start := time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		name string
-		ends time.Duration // zero: its machine goes dark after 10 s
+		ends time.Duration // zero: its machine loses power after 10 s
 		code int32
 		want Verdict
 	}{
 		{"its work is done", 31 * time.Second, 0, Whole},
 		{"it is killed", 20 * time.Second, 137, Cut},
 		{"it is taken off too early", 5 * time.Second, 0, Cut},
-		{"its machine goes dark before", 0, 0, Cut},
+		{"its machine loses power before", 0, 0, Cut},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			grace := int64(45)
@@ -40,7 +40,7 @@ func TestPodStoppedByKubelet(t *testing.T) {
 				t.Errorf("asked, it is %s with %s", got, p.grace)
 			}
 			if c.ends == 0 {
-				p.dark = start.Add(10 * time.Second)
+				p.powerLost = start.Add(10 * time.Second)
 			} else {
 				pod.Status.Phase = corev1.PodFailed
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: c.code}}}}

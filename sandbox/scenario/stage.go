@@ -57,16 +57,16 @@ func (p *player) launch(name string, st NodeStatement) error {
 
 // apply creates the objects of a file.
 func (p *player) apply(ctx context.Context, st ApplyStatement) error {
-	text, opens, err := fillIn(p.scenario.Files[st.File], time.Now())
+	manifest, opens, err := fillIn(p.scenario.Files[st.File], time.Now())
 	if err != nil {
 		return err // the parser has read it before
 	}
-	said := st.File + " is applied"
+	text := st.File + " is applied"
 	if !opens.IsZero() {
 		p.do(func(w *World) []Moment { w.Opens(opens); return nil })
-		said += "; its window opens at " + opens.Format("15:04 UTC")
+		text += "; its window opens at " + opens.Format("15:04 UTC")
 	}
-	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	for {
 		obj := &unstructured.Unstructured{}
 		err := docs.Decode(&obj.Object)
@@ -90,13 +90,13 @@ func (p *player) apply(ctx context.Context, st ApplyStatement) error {
 			p.do(func(w *World) []Moment { w.Applied(kind, obj.GetNamespace(), obj.GetName()); return nil })
 		}
 	}
-	p.tell(MomentStep, said)
+	p.addMoment(MomentStep, text)
 	return nil
 }
 
-// ruleFile is what a file of rules holds: a list of these.
+// ruleFile is an element of a file of rules.
 type ruleFile struct {
-	// Role is what distinguishes the rule's name, such as spot-interruption.
+	// Role is part of the rule's name, such as spot-interruption.
 	Role    string          `json:"role"`
 	Pattern json.RawMessage `json:"pattern"`
 }
@@ -129,11 +129,11 @@ func (p *player) setRules(ctx context.Context, st RulesStatement) error {
 		return err
 	}
 	p.rules = nil
-	var said []string
+	var patterns []string
 	for _, r := range w.Rules {
 		p.rules = append(p.rules, r.Name)
-		said = append(said, r.Pattern)
+		patterns = append(patterns, r.Pattern)
 	}
-	p.tell(MomentStep, "the EventBridge rules are now: "+strings.Join(append(said, "(that is all)"), " "))
+	p.addMoment(MomentStep, "the EventBridge rules are now: "+strings.Join(append(patterns, "(no others)"), " "))
 	return nil
 }

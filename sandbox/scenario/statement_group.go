@@ -11,16 +11,16 @@ type (
 		Min, Max, Desired int
 		Type              string
 		Zones             []string // none: all
-		Spot, Rebalance   bool     // Rebalance: it replaces what is at a higher risk
-		Labels, Taints    string   // as those of a node
-		// Pool is what its warm instances do; empty: it has no warm pool. Warm is how
-		// many it is to have, zero: as many as are missing to Max. Reuse returns instances
-		// to it when the group shrinks.
+		Spot, Rebalance   bool     // Rebalance: it replaces instances at risk
+		Labels, Taints    string   // as in NodeStatement
+		// Pool is the state of warm instances; empty: there is no warm pool. Warm is their number;
+		// zero: as many as are missing to Max. Reuse returns instances to the pool when the group
+		// shrinks.
 		Pool  PoolState
 		Warm  int
 		Reuse bool
-		// Hooks are the lifecycle hooks of Lifeboat's that it has, from before its first
-		// instance on, and how long Auto Scaling waits for their answers.
+		// Hooks are Lifeboat's lifecycle hooks of the group, which exist before its first instance.
+		// The times are their heartbeat timeouts.
 		Hooks                 HookSet
 		LaunchTime, LeaveTime time.Duration
 		// Boot is the time from power to an instance's first program, Prepare the duration of the
@@ -30,12 +30,12 @@ type (
 		// Declared leaves the group itself to a NodeGroup: only its launch template is made.
 		Declared bool
 	}
-	// ScaleStatement changes how many instances a group is to have in service.
+	// ScaleStatement changes the desired capacity of a group.
 	ScaleStatement struct {
 		Group string
 		To    int
 	}
-	// RefreshStatement has a group replace all its instances.
+	// RefreshStatement starts an instance refresh.
 	RefreshStatement struct{ Group string }
 	// BalanceStatement makes a group balance its zones, as it does after a zone was short of
 	// capacity.
@@ -49,7 +49,7 @@ type (
 	}
 )
 
-// PoolState is what warm instances do.
+// PoolState is the state of warm instances.
 type PoolState string
 
 // The states of a warm pool.
@@ -59,7 +59,7 @@ const (
 	PoolHibernated PoolState = "hibernated"
 )
 
-// HookSet is which lifecycle hooks a group has.
+// HookSet is a set of lifecycle hooks.
 type HookSet string
 
 // The sets.
@@ -76,8 +76,8 @@ type BootAgent string
 // The agents.
 const (
 	AgentAnswers BootAgent = "answers"
-	// AgentSilent starts the kubelet at the right time, and answers no hook: it has no permission
-	// to.
+	// AgentSilent starts the kubelet at the right time, and answers no hook, because it lacks the
+	// permission.
 	AgentSilent BootAgent = "silent"
 	// AgentNone is an image without it: the kubelet starts at boot.
 	AgentNone BootAgent = "none"
@@ -86,11 +86,11 @@ const (
 // TerminateBy is who ends an instance.
 type TerminateBy string
 
-// Those who do.
+// The callers.
 const (
 	// ByEC2 is a call to EC2, past the group and its hooks.
 	ByEC2 TerminateBy = "ec2"
-	// ByGroup is a call to the group, which launches no other.
+	// ByGroup is a call to the group, which launches no replacement.
 	ByGroup TerminateBy = "group"
 	// ByAutoscaler is the cluster-autoscaler: its taint, then as ByGroup.
 	ByAutoscaler TerminateBy = "autoscaler"

@@ -43,12 +43,12 @@ func newWatcher(moment func(Moment)) *watcher {
 func (w *watcher) do(f func(*World) []Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var told []Moment
+	var moments []Moment
 	if w.groups != nil {
-		told = w.groups(w.world)
+		moments = w.groups(w.world)
 	}
-	told = append(told, f(w.world)...)
-	for _, m := range append(told, w.world.Keep(time.Now())...) {
+	moments = append(moments, f(w.world)...)
+	for _, m := range append(moments, w.world.CheckRequirements(time.Now())...) {
 		w.moment(m)
 	}
 	close(w.changed)
@@ -86,9 +86,9 @@ func (w *watcher) machine(c ec2.Change) {
 				return world.Provisioned(now, "the group "+group, in.ID, in.PrivateDNSName, what)
 			}
 		case ec2.PowerOff:
-			return world.Dark(now, in.ID)
+			return world.PowerLost(now, in.ID)
 		case ec2.Booted:
-			world.Lit(in.ID)
+			world.PowerRestored(in.ID)
 		}
 		return nil
 	})
@@ -105,13 +105,13 @@ func scheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// sight is a kind of object, and what it means to the world.
-type sight struct {
+// watchedKind is a kind of object, and the function that records it in the world.
+type watchedKind struct {
 	object client.Object
 	see    func(obj any, gone bool)
 }
 
-// nodeClaim is one of Karpenter's, whose Go types are not known here.
+// nodeClaim is an empty NodeClaim. This module does not import Karpenter's Go types.
 func nodeClaim() *unstructured.Unstructured {
 	claim := &unstructured.Unstructured{}
 	claim.SetAPIVersion("karpenter.sh/v1")
@@ -130,25 +130,25 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (
 	if err != nil {
 		return nil, fmt.Errorf("watching the cluster: %w", err)
 	}
-	all := []sight{
-		{&corev1.Node{}, seer(w, func(world *World, t time.Time, o *corev1.Node, gone bool) []Moment { return world.Node(t, o, gone) })},
-		{&corev1.Pod{}, seer(w, func(world *World, t time.Time, o *corev1.Pod, gone bool) []Moment { return world.Pod(t, o, gone) })},
-		{&batchv1.Job{}, seer(w, func(world *World, t time.Time, o *batchv1.Job, gone bool) []Moment { return world.Job(t, o, gone) })},
-		{&v1alpha1.Interruption{}, seer(w, func(world *World, t time.Time, o *v1alpha1.Interruption, gone bool) []Moment {
+	all := []watchedKind{
+		{&corev1.Node{}, handlerFor(w, func(world *World, t time.Time, o *corev1.Node, gone bool) []Moment { return world.Node(t, o, gone) })},
+		{&corev1.Pod{}, handlerFor(w, func(world *World, t time.Time, o *corev1.Pod, gone bool) []Moment { return world.Pod(t, o, gone) })},
+		{&batchv1.Job{}, handlerFor(w, func(world *World, t time.Time, o *batchv1.Job, gone bool) []Moment { return world.Job(t, o, gone) })},
+		{&v1alpha1.Interruption{}, handlerFor(w, func(world *World, t time.Time, o *v1alpha1.Interruption, gone bool) []Moment {
 			if gone {
 				return nil
 			}
 			return world.Record(t, o)
 		})},
-		{&v1alpha1.NodeGroup{}, seer(w, func(world *World, t time.Time, o *v1alpha1.NodeGroup, gone bool) []Moment {
+		{&v1alpha1.NodeGroup{}, handlerFor(w, func(world *World, t time.Time, o *v1alpha1.NodeGroup, gone bool) []Moment {
 			return world.NodeGroup(t, o, gone)
 		})},
-		{&appsv1.Deployment{}, seer(w, seeDeployment)},
-		{&appsv1.StatefulSet{}, seer(w, seeStatefulSet)},
-		{&appsv1.DaemonSet{}, seer(w, seeDaemonSet)},
+		{&appsv1.Deployment{}, handlerFor(w, recordDeployment)},
+		{&appsv1.StatefulSet{}, handlerFor(w, recordStatefulSet)},
+		{&appsv1.DaemonSet{}, handlerFor(w, recordDaemonSet)},
 	}
 	if claims {
-		all = append(all, sight{nodeClaim(), seer(w, func(world *World, t time.Time, o *unstructured.Unstructured, gone bool) []Moment {
+		all = append(all, watchedKind{nodeClaim(), handlerFor(w, func(world *World, t time.Time, o *unstructured.Unstructured, gone bool) []Moment {
 			return world.Claim(t, o, gone)
 		})})
 	}
@@ -170,7 +170,7 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = c.Start(ctx) // it ends with ctx; what it could not reach shows in conditions that do not hold
+		_ = c.Start(ctx) // it ends with ctx; after an error, conditions do not hold
 	}()
 	stop = func() { cancel(); <-ended }
 	if !c.WaitForCacheSync(ctx) {
@@ -180,8 +180,8 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (
 	return stop, nil
 }
 
-// seer makes a handler for one kind of object.
-func seer[T client.Object](w *watcher, see func(*World, time.Time, T, bool) []Moment) func(obj any, gone bool) {
+// handlerFor returns a handler for one kind of object.
+func handlerFor[T client.Object](w *watcher, see func(*World, time.Time, T, bool) []Moment) func(obj any, gone bool) {
 	return func(obj any, gone bool) {
 		now := time.Now()
 		if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
@@ -195,32 +195,32 @@ func seer[T client.Object](w *watcher, see func(*World, time.Time, T, bool) []Mo
 	}
 }
 
-func seeDeployment(w *World, t time.Time, d *appsv1.Deployment, gone bool) []Moment {
+func recordDeployment(w *World, t time.Time, d *appsv1.Deployment, gone bool) []Moment {
 	st := d.Status
-	wants(w, t, "Deployment", d, d.Spec.Selector, d.Spec.Replicas, gone)
+	recordWanted(w, t, "Deployment", d, d.Spec.Selector, d.Spec.Replicas, gone)
 	w.Workload("Deployment", d.Namespace, d.Name, gone || st.ObservedGeneration >= d.Generation &&
 		st.UpdatedReplicas == wanted(d.Spec.Replicas) && st.ReadyReplicas == st.UpdatedReplicas && st.UnavailableReplicas == 0)
 	return nil
 }
 
-func seeStatefulSet(w *World, t time.Time, s *appsv1.StatefulSet, gone bool) []Moment {
-	wants(w, t, "StatefulSet", s, s.Spec.Selector, s.Spec.Replicas, gone)
+func recordStatefulSet(w *World, t time.Time, s *appsv1.StatefulSet, gone bool) []Moment {
+	recordWanted(w, t, "StatefulSet", s, s.Spec.Selector, s.Spec.Replicas, gone)
 	w.Workload("StatefulSet", s.Namespace, s.Name, gone || s.Status.ObservedGeneration >= s.Generation &&
 		s.Status.ReadyReplicas == wanted(s.Spec.Replicas))
 	return nil
 }
 
-func seeDaemonSet(w *World, _ time.Time, d *appsv1.DaemonSet, gone bool) []Moment {
+func recordDaemonSet(w *World, _ time.Time, d *appsv1.DaemonSet, gone bool) []Moment {
 	w.Workload("DaemonSet", d.Namespace, d.Name, gone || d.Status.ObservedGeneration >= d.Generation &&
 		d.Status.NumberReady >= d.Status.DesiredNumberScheduled)
 	return nil
 }
 
-// wants records how many pods of a workload are wanted; none for a deleted one.
-func wants(w *World, t time.Time, kind string, o client.Object, selector *metav1.LabelSelector, replicas *int32, gone bool) {
+// recordWanted records the wanted number of pods of a workload; zero for a deleted one.
+func recordWanted(w *World, t time.Time, kind string, o client.Object, selector *metav1.LabelSelector, replicas *int32, gone bool) {
 	which, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return // the API server takes none that is wrong
+		return // the API server rejects invalid selectors
 	}
 	n := int(wanted(replicas))
 	if gone {
@@ -229,7 +229,7 @@ func wants(w *World, t time.Time, kind string, o client.Object, selector *metav1
 	w.Wanted(t, kind, o.GetNamespace(), o.GetName(), which, n)
 }
 
-// wanted is the number of replicas, one where it is not said.
+// wanted is the number of replicas; the default is one.
 func wanted(replicas *int32) int32 {
 	if replicas == nil {
 		return 1

@@ -7,13 +7,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
-// lookAtGroups is the polling interval of groups while nothing else changes.
-const lookAtGroups = 100 * time.Millisecond
+// groupPollInterval is the polling interval of groups while nothing else changes.
+const groupPollInterval = 100 * time.Millisecond
 
 // watchGroups records the changes of Auto Scaling groups in the world.
 func (p *player) watchGroups() (stop func()) {
 	groups := p.autoScaling()
-	seen := 0 // guarded by the watcher
+	seen := 0 // recordProtection by the watcher
 	p.mu.Lock()
 	p.groups = func(w *World) []Moment {
 		var out []Moment
@@ -22,7 +22,7 @@ func (p *player) watchGroups() (stop func()) {
 			out = append(out, w.Lifecycle(Lifecycle{Time: c.Time, Instance: c.InstanceID, Group: c.Group, State: string(c.To), Cause: c.Cause})...)
 		}
 		seen = len(trace)
-		out = append(out, w.HookExecutions(firings(groups.Firings()))...)
+		out = append(out, w.HookExecutions(hookExecutions(groups.Firings()))...)
 		slices.SortStableFunc(out, func(a, b Moment) int { return a.Time.Compare(b.Time) })
 		return out
 	}
@@ -30,7 +30,7 @@ func (p *player) watchGroups() (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(lookAtGroups)
+		tick := time.NewTicker(groupPollInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -44,8 +44,8 @@ func (p *player) watchGroups() (stop func()) {
 	return func() { close(ended); <-done }
 }
 
-// firings converts the emulator's hook executions.
-func firings(all []autoscaling.HookExecution) []HookExecution {
+// hookExecutions converts the emulator's hook executions.
+func hookExecutions(all []autoscaling.HookExecution) []HookExecution {
 	var out []HookExecution
 	for _, f := range all {
 		out = append(out, HookExecution{

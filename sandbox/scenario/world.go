@@ -15,55 +15,55 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
-// World is what was observed so far: machines, nodes, pods, workloads, and Lifeboat's records. Each
-// observation has its time and returns the new moments. It is pure, and not safe for concurrent
+// World has all observations so far: machines, nodes, pods, workloads, and Lifeboat's records. Each
+// observation has its time and returns the new moments. World is pure, and not safe for concurrent
 // use.
 type World struct {
-	nodes     map[string]*nodeTrack // by what the script calls them
-	byNode    map[string]*nodeTrack // by the name of the Node
-	pods      map[types.UID]*podTrack
-	jobs      map[string]*jobTrack // by namespace/name
-	workloads map[string]bool      // kind/namespace/name: all its replicas are Ready
-	began     time.Time            // the first notice; zero: the clock stands still
-	notice    time.Time            // the latest one, from which the clock counts
-	deadline  time.Time            // zero: there is none
-	window    time.Time            // when it opens; zero: there is none
-	jobDone   time.Time            // when the latest Job completed; zero: none has
-	promises  []*promise
+	nodes        map[string]*nodeTrack // by their names in the script
+	byNode       map[string]*nodeTrack // by the name of the Node
+	pods         map[types.UID]*podTrack
+	jobs         map[string]*jobTrack // by namespace/name
+	workloads    map[string]bool      // kind/namespace/name: all its replicas are Ready
+	began        time.Time            // the first notice; zero: the clock stands still
+	notice       time.Time            // the latest one, from which the clock counts
+	deadline     time.Time            // zero: there is none
+	window       time.Time            // when it opens; zero: there is none
+	jobDone      time.Time            // when the latest Job completed; zero: none has
+	requirements []*requirement
 
-	machines    map[string]*machineTrack // by instance id
-	members     map[string]*memberTrack  // of Auto Scaling groups, by instance id
-	nodeGroups  map[string]*v1alpha1.NodeGroup
-	firings     []HookExecution        // of lifecycle hooks, oldest first
-	unnamed     []*nodeTrack           // launched by another tool, in order
-	claims      map[string]*claimTrack // NodeClaims, by name
-	services    map[string]*service    // by kind/namespace/name
-	provisioner string                 // what launches nodes besides the script; "": nothing does
+	machines       map[string]*machineTrack // by instance id
+	members        map[string]*memberTrack  // of Auto Scaling groups, by instance id
+	nodeGroups     map[string]*v1alpha1.NodeGroup
+	hookExecutions []HookExecution        // of lifecycle hooks, oldest first
+	unnamed        []*nodeTrack           // launched by another tool, in order
+	claims         map[string]*claimTrack // NodeClaims, by name
+	services       map[string]*service    // by kind/namespace/name
+	provisioner    string                 // what launches nodes besides the script, or ""
 }
 
-// nodeTrack is what was seen of one node.
+// nodeTrack is the observed data of one node.
 type nodeTrack struct {
-	name        string // what the script calls it
+	name        string // its name in the script
 	instance    string
 	node        string // name of its Node; "": not registered yet
-	interrupted bool   // an interrupt names it
+	interrupted bool   // by an interrupt
 
 	ready, everReady bool
 	cordoned, atRisk bool
 	wasCordoned      time.Time // first
 	empty            bool
-	dark, gone       time.Time // zero: not so
+	powerLost, gone  time.Time // zero: not so
 	provisioned      bool      // Karpenter launched it
-	protected        bool      // its Node says that Karpenter may not disrupt it
+	protected        bool      // its Node forbids Karpenter to disrupt it
 	held             bool      // its startup taint keeps pods off it
-	before, now      string    // what Lifeboat could change, at the first interrupt and now
+	before, now      string    // the mutable part of its Node, at the first interrupt and now
 
-	record    *v1alpha1.Interruption
-	heard     []string // ids of notices that were passed on
-	lastEntry v1alpha1.TimelineEntry
+	record      *v1alpha1.Interruption
+	recordedIDs []string // ids of the notices in the timeline
+	lastEntry   v1alpha1.TimelineEntry
 }
 
-// NewWorld is a world in which nothing was seen yet.
+// NewWorld returns a World without observations.
 func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
@@ -104,7 +104,7 @@ func (w *World) Start(notice, deadline time.Time) {
 	w.measure(notice)
 }
 
-// Opens notes when the window opens.
+// Opens records when the window opens.
 func (w *World) Opens(t time.Time) { w.window = t }
 
 // when is the time of a moment; false if its anchor has not happened.
@@ -128,32 +128,32 @@ func (w *World) moment(t time.Time, kind MomentKind, node, pod, text string) Mom
 	return m
 }
 
-// Dark records that a machine lost its power.
-func (w *World) Dark(t time.Time, instance string) []Moment {
+// PowerLost records that a machine lost its power.
+func (w *World) PowerLost(t time.Time, instance string) []Moment {
 	n := w.byInstance(instance)
-	if n == nil || !n.dark.IsZero() {
+	if n == nil || !n.powerLost.IsZero() {
 		return nil
 	}
-	n.dark = t
+	n.powerLost = t
 	var out []Moment
 	if m := w.members[instance]; m == nil || !strings.HasPrefix(m.state, stateWarmed) {
-		out = append(out, w.moment(t, MomentDark, n.name, "", "the machine is dark: its power is gone"))
+		out = append(out, w.moment(t, MomentPowerLost, n.name, "", "the machine lost its power"))
 	}
 	for _, p := range w.podsOn(n) {
 		if p.stays || !p.over().IsZero() {
 			continue
 		}
-		p.dark = t
+		p.powerLost = t
 		out = append(out, w.ended(t, n, p))
 	}
 	w.measure(t)
 	return out
 }
 
-// Lit records that a machine has power again.
-func (w *World) Lit(instance string) {
+// PowerRestored records that a machine has power again.
+func (w *World) PowerRestored(instance string) {
 	if n := w.byInstance(instance); n != nil {
-		n.dark = time.Time{}
+		n.powerLost = time.Time{}
 	}
 }
 
@@ -181,10 +181,10 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 	}
 	n.now = changeable(node)
 	n.held = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
-	return slices.Concat(w.readiness(t, n, node), w.marked(t, n, node), w.guarded(t, n, node))
+	return slices.Concat(w.readiness(t, n, node), w.recordMarks(t, n, node), w.recordProtection(t, n, node))
 }
 
-// changeable is the part of a Node that Lifeboat could change, as the API server writes it.
+// changeable is the part of a Node that Lifeboat can change, as JSON.
 func changeable(node *corev1.Node) string {
 	text, err := json.Marshal(map[string]any{"labels": node.Labels, "annotations": node.Annotations, "spec": node.Spec})
 	if err != nil {
@@ -202,7 +202,7 @@ func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment
 		n.everReady = true
 		return []Moment{w.moment(t, MomentJoined, n.name, "", "node "+n.name+" is up: "+describeNode(node))}
 	case !n.ready && before:
-		return []Moment{w.moment(t, MomentNotReady, n.name, "", "Kubernetes counts the node as NotReady")}
+		return []Moment{w.moment(t, MomentNotReady, n.name, "", "Kubernetes marks the node NotReady")}
 	default:
 		return nil
 	}
@@ -214,8 +214,8 @@ func notReadyYet(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, joining)
 }
 
-// marked records what keeps pods off a node.
-func (w *World) marked(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
+// recordMarks records whether a node is cordoned or at risk.
+func (w *World) recordMarks(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	wasCordoned, wasAtRisk := n.cordoned, n.atRisk
 	n.cordoned, n.atRisk = marks(node)
 	switch {
@@ -227,7 +227,7 @@ func (w *World) marked(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	case n.atRisk && !wasAtRisk:
 		return []Moment{w.moment(t, MomentAtRisk, n.name, "", "marked at risk: new pods prefer other nodes")}
 	case wasCordoned || wasAtRisk && !n.atRisk:
-		return []Moment{w.moment(t, MomentOpen, n.name, "", "put back: new pods are welcome again")}
+		return []Moment{w.moment(t, MomentOpen, n.name, "", "restored: new pods can be scheduled")}
 	default:
 		return nil
 	}
@@ -238,7 +238,7 @@ func describeNode(n *corev1.Node) string {
 	return fmt.Sprintf("%s in %s, %s", l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], n.Name)
 }
 
-// marks reads what keeps pods off a node.
+// marks reports whether a Node is cordoned or at risk.
 func marks(n *corev1.Node) (cordoned, atRisk bool) {
 	for _, t := range n.Spec.Taints {
 		cordoned = cordoned || keepsPodsOff(t)
@@ -265,9 +265,9 @@ func (w *World) podsOn(n *nodeTrack) []*podTrack {
 	return out
 }
 
-// Judged lists the pods that the interruption concerns: those on an interrupted node when the clock
-// started, or later, that had to leave.
-func (w *World) judged() []*podTrack {
+// affected lists the pods that had to leave an interrupted node: those there when the clock started,
+// and later ones.
+func (w *World) affected() []*podTrack {
 	var out []*podTrack
 	for _, n := range w.sortedNodes() {
 		if !n.interrupted {

@@ -10,30 +10,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestBrokenPromiseIsReportedOnce(t *testing.T) {
+func TestBrokenRequirementIsReportedOnce(t *testing.T) {
 	w, p := stage()
 	step := Step{Line: 7, Text: "always pods p ready>=1"}
 	ready := p.DeepCopy()
 	ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	w.Pod(at(1), ready, false)
-	w.Promise(step, counts{Glob: "p", Bounds: []count{{podReadyNow, ">=", 1}}})
-	w.Promise(Step{Line: 8, Text: "always no pod lost"}, quantified{"no", Lost})
-	if told := w.Keep(at(1)); len(told) != 0 || len(w.Broken()) != 0 {
-		t.Fatalf("told %v, broken %v, want all kept", told, w.Broken())
+	w.Require(step, counts{Glob: "p", Bounds: []count{{podReadyNow, ">=", 1}}})
+	w.Require(Step{Line: 8, Text: "always no pod lost"}, quantified{"no", Lost})
+	if moments := w.CheckRequirements(at(1)); len(moments) != 0 || len(w.BrokenRequirements()) != 0 {
+		t.Fatalf("moments %v, broken %v, want all met", moments, w.BrokenRequirements())
 	}
 	w.Pod(at(2.5), deleted(ready, 30), false) // stopping: it serves no longer
-	told := w.Keep(at(2.5))
+	moments := w.CheckRequirements(at(2.5))
 	w.Pod(at(3), ready, false)
-	again := w.Keep(at(3)) // it holds again, and stays broken
+	again := w.CheckRequirements(at(3)) // it holds again, and stays broken
 	const want = `line 7, "always pods p ready>=1" does not hold 2.5 s after the notice: ready=0; p: still stopping`
-	if len(told) != 1 || told[0].Kind != MomentFailed || told[0].Text != want || len(again) != 0 {
-		t.Errorf("told %v, then %v, want %s once", told, again, want)
+	if len(moments) != 1 || moments[0].Kind != MomentFailed || moments[0].Text != want || len(again) != 0 {
+		t.Errorf("moments %v, then %v, want %s once", moments, again, want)
 	}
-	if diff := cmp.Diff([]string{want}, w.Broken()); diff != "" {
+	if diff := cmp.Diff([]string{want}, w.BrokenRequirements()); diff != "" {
 		t.Errorf("broken (-want +got):\n%s", diff)
 	}
-	if kept := w.kept(); len(kept) != 1 || kept[0].step.Line != 8 {
-		t.Errorf("kept %v, want line 8", kept)
+	if met := w.metRequirements(); len(met) != 1 || met[0].step.Line != 8 {
+		t.Errorf("met %v, want line 8", met)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestPodWithoutPowerIsNotServing(t *testing.T) {
 	if ok, why := serving.Holds(w); !ok {
 		t.Fatalf("before: %s", why)
 	}
-	w.Dark(at(120), "i-a")
+	w.PowerLost(at(120), "i-a")
 	w.Pod(at(121), p, false) // the API server still calls it Ready
 	if ok, _ := serving.Holds(w); ok {
 		t.Error("a pod without power counts as Ready")
@@ -64,7 +64,7 @@ func TestClockRestartsWithNextNotice(t *testing.T) {
 	if len(moments) != 1 || *moments[0].Seconds != 5 {
 		t.Errorf("moments %v, want one 5 s after the new notice", moments)
 	}
-	if got := w.judged(); len(got) != 2 {
+	if got := w.affected(); len(got) != 2 {
 		t.Errorf("judged %d pods, want those of both notices", len(got))
 	}
 	for text, want := range map[string]bool{
@@ -138,14 +138,14 @@ func TestConditionsOfJobs(t *testing.T) {
 	w.Pod(at(2), deleted(p, 30), false)
 	check(t, w, "pod p asked after job", false) // none is complete
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	if told := w.Job(at(9), job, false); len(told) != 1 || told[0].Text != "the Job is complete" || told[0].Pod != "x/flush-1" {
-		t.Errorf("told %v", told)
+	if moments := w.Job(at(9), job, false); len(moments) != 1 || moments[0].Text != "the Job is complete" || moments[0].Pod != "x/flush-1" {
+		t.Errorf("moments %v", moments)
 	}
 	check(t, w, "job flush-* complete", true)
 	check(t, w, "pod p asked after job", false)
 	check(t, w, "pod p asked before job", true)
-	if told := w.Job(at(10), job, true); len(told) != 0 {
-		t.Errorf("told %v of a Job that was complete and is cleaned up", told)
+	if moments := w.Job(at(10), job, true); len(moments) != 0 {
+		t.Errorf("moments %v of a Job that was complete and is cleaned up", moments)
 	}
 	check(t, w, "job flush-* complete", true)
 	w.Job(at(11), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "other"}}, false)

@@ -84,7 +84,7 @@ func (f HookExecution) counts(what groupKind) bool {
 func (f HookExecution) end() string {
 	switch {
 	case f.Ended.IsZero():
-		return "it holds it still"
+		return "it still holds the instance"
 	case f.By == EndedByTimeout:
 		return "no answer in time: " + f.Result
 	case f.By == EndedByLoss:
@@ -94,34 +94,34 @@ func (f HookExecution) end() string {
 	}
 }
 
-// is reports whether an instance is counted so; n is its node, or nil.
+// is reports whether an instance counts as what; n is its node, or nil.
 func (m *memberTrack) is(what groupKind, n *nodeTrack) bool {
 	registered := n != nil && n.now != "" && n.gone.IsZero()
-	early := m.warm() || m.stands(warming) && !m.returning
+	early := m.warm() || m.inState(groupWarming) && !m.returning
 	switch what {
 	case warmNodes:
 		return registered && early
 	case earlyNodes:
-		return registered && !n.held && (early || m.stands(onTheWay))
+		return registered && !n.held && (early || m.inState(groupJoining))
 	default:
-		return m.stands(what)
+		return m.inState(what)
 	}
 }
 
-// stands reports whether its lifecycle state is of a kind.
-func (m *memberTrack) stands(what groupKind) bool {
+// inState reports whether its lifecycle state is of a kind.
+func (m *memberTrack) inState(what groupKind) bool {
 	switch what {
-	case inService:
+	case groupInService:
 		return m.state == stateInService
-	case onTheWay:
+	case groupJoining:
 		return strings.HasPrefix(m.state, statePending)
-	case warming:
+	case groupWarming:
 		return strings.HasPrefix(m.state, stateWarmPending)
-	case warmOnes:
+	case groupWarm:
 		return m.warm()
-	case leavers:
-		return strings.HasPrefix(strings.TrimPrefix(m.state, stateWarmed), stateTerminating) && !m.stands(kept)
-	case kept:
+	case groupLeaving:
+		return strings.HasPrefix(strings.TrimPrefix(m.state, stateWarmed), stateTerminating) && !m.inState(groupRetained)
+	case groupRetained:
 		return strings.HasSuffix(m.state, stateRetained)
 	default:
 		return false
@@ -161,38 +161,38 @@ func (w *World) Lifecycle(l Lifecycle) []Moment {
 	if n != nil && before == stateInService && (l.State == stateTerminating || m.returning) {
 		w.markInterrupted(n) // the group has chosen it
 	}
-	text := m.tell(before, l.Cause)
+	text := m.describeChange(before, l.Cause)
 	if text == "" {
 		return nil
 	}
 	return []Moment{w.moment(l.Time, MomentLifecycle, w.called(l.Instance), "", text+" ("+l.State+")")}
 }
 
-// tell describes an instance's new state; empty: it is not worth a moment.
-func (m *memberTrack) tell(before, cause string) string {
+// describeChange describes the new state of an instance. It returns "" if the change is no moment.
+func (m *memberTrack) describeChange(before, cause string) string {
 	switch {
 	case m.state == before || strings.HasSuffix(m.state, stateProceed):
 		return ""
 	case strings.HasSuffix(m.state, stateWait):
 		return "held by a hook"
-	case m.stands(kept):
-		return "kept, since its hook was abandoned"
+	case m.inState(groupRetained):
+		return "retained, because its hook was abandoned"
 	case m.state == statePending && strings.HasPrefix(before, stateWarmed):
 		return "taken out of the warm pool, on its way into service"
 	case m.state == stateTerminating && cause != "":
-		return "on its way out: " + strings.TrimSuffix(cause, ".")
+		return "terminating: " + strings.TrimSuffix(cause, ".")
 	default:
-		return tellState(m.state)
+		return describeState(m.state)
 	}
 }
 
-// tellState says in words what a state is.
-func tellState(state string) string {
+// describeState describes a lifecycle state.
+func describeState(state string) string {
 	words := map[string]string{
 		statePending: "on its way into service", stateInService: "in service", stateWarmPending: "on its way into the warm pool",
 		"Warmed:Stopped": "in the warm pool", "Warmed:Running": "in the warm pool", "Warmed:Hibernated": "in the warm pool",
-		stateTerminating: "on its way out", stateWarmed + stateTerminating: "on its way out of the pool",
-		"Terminated": "gone", "Warmed:Terminated": "gone", "Detaching": "on its way out of its group", "Detached": "out of its group",
+		stateTerminating: "terminating", stateWarmed + stateTerminating: "leaving the warm pool",
+		"Terminated": "gone", "Warmed:Terminated": "gone", "Detaching": "leaving its group", "Detached": "out of its group",
 	}
 	if text, ok := words[state]; ok {
 		return text
@@ -204,7 +204,7 @@ func tellState(state string) string {
 func (w *World) HookExecutions(all []HookExecution) []Moment {
 	var out []Moment
 	for i, f := range all {
-		known := i < len(w.firings) && w.firings[i].By == f.By
+		known := i < len(w.hookExecutions) && w.hookExecutions[i].By == f.By
 		if known || f.Ended.IsZero() {
 			continue
 		}
@@ -217,11 +217,11 @@ func (w *World) HookExecutions(all []HookExecution) []Moment {
 		}
 		out = append(out, w.moment(f.Ended, MomentAnswered, w.called(f.Instance), "", text))
 	}
-	w.firings = all
+	w.hookExecutions = all
 	return out
 }
 
-// MarkInterrupted marks the nodes of an interruption; their pods are judged.
+// MarkInterrupted marks the nodes of an interruption, so that their pods are affected.
 func (w *World) MarkInterrupted(names []string) {
 	for _, name := range names {
 		w.nodes[name].interrupted = true
@@ -233,7 +233,7 @@ func (w *World) MarkInterrupted(names []string) {
 	}
 }
 
-// markInterrupted marks a node whose pods are judged.
+// markInterrupted marks a node, so that its pods are affected.
 func (w *World) markInterrupted(n *nodeTrack) {
 	n.interrupted = true
 	n.before = cmp.Or(n.before, n.now)

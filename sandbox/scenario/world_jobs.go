@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// jobState is what a Job may be.
+// jobState is the state of a Job.
 type jobState string
 
 const (
@@ -20,14 +20,13 @@ const (
 	jobNone     jobState = "none" // there is none
 )
 
-// jobTrack is what was seen of one Job.
+// jobTrack is the observed data of one Job.
 type jobTrack struct {
 	name  string
 	state jobState
 }
 
-// Job records a Job at time t. A deleted Job keeps its last state, but one that ran counts as
-// deleted.
+// Job records a Job at time t. A deleted Job keeps its last state if it had ended.
 func (w *World) Job(t time.Time, job *batchv1.Job, gone bool) []Moment {
 	key := job.Namespace + "/" + job.Name
 	track := w.jobs[key]
@@ -47,7 +46,7 @@ func (w *World) Job(t time.Time, job *batchv1.Job, gone bool) []Moment {
 		w.jobDone = t
 	}
 	text := map[jobState]string{
-		jobRunning: "the Job is made", jobComplete: "the Job is complete", jobFailed: "the Job has failed", jobNone: "the Job is deleted as it runs",
+		jobRunning: "the Job is made", jobComplete: "the Job is complete", jobFailed: "the Job has failed", jobNone: "the Job is deleted before its end",
 	}[track.state]
 	return []Moment{w.moment(t, MomentJob, "", key, text)}
 }

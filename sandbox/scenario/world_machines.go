@@ -21,18 +21,17 @@ const (
 	tagNodePool            = "karpenter.sh/nodepool"
 )
 
-// karpenterName is what people call it, and groupTag the tag by which instances of an
-// Auto Scaling group are told (Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
-// groups and instances").
+// groupTag is on every instance of an Auto Scaling group (Amazon EC2 Auto Scaling User Guide, "Tag
+// Auto Scaling groups and instances").
 const (
 	karpenterName = "Karpenter"
 	groupTag      = "aws:autoscaling:groupName"
 )
 
-// machineTrack is what was seen of one instance.
+// machineTrack is the observed data of one instance.
 type machineTrack struct{ ending bool }
 
-// claimTrack is what was seen of one NodeClaim.
+// claimTrack is the observed data of one NodeClaim.
 type claimTrack struct {
 	instance  string // "": nothing is launched for it yet
 	protected bool
@@ -70,7 +69,7 @@ func (w *World) Name(name string) (instance string) {
 	return n.instance
 }
 
-// called is what the script calls an instance, or its id.
+// called is the script's name of an instance, or its id.
 func (w *World) called(instance string) string {
 	if n := w.byInstance(instance); n != nil {
 		return n.name
@@ -96,17 +95,17 @@ func (w *World) Claim(t time.Time, claim *unstructured.Unstructured, gone bool) 
 		out = append(out, w.moment(t, MomentClaim, "", "", "NodeClaim "+name+" is made"+w.inPlaceOf(claim)))
 	}
 	before := *c
-	id, _, _ := unstructured.NestedString(claim.Object, "status", "providerID") // what is no text is none
+	id, _, _ := unstructured.NestedString(claim.Object, "status", "providerID") // another type counts as none
 	c.instance = id[strings.LastIndex(id, "/")+1:]
 	c.protected = claim.GetAnnotations()[annotationDoNotDisrupt] == "true"
 	c.deleting = claim.GetDeletionTimestamp() != nil
 	if c.deleting && !before.deleting {
-		out = append(out, w.moment(t, MomentClaim, w.of(c), "", "NodeClaim "+name+" is given up: Karpenter is to end its instance"))
+		out = append(out, w.moment(t, MomentClaim, w.of(c), "", "NodeClaim "+name+" is being deleted: Karpenter terminates its instance"))
 	}
 	return out
 }
 
-// of is what the script calls the node of a NodeClaim, or "".
+// of is the script's name of the node of a NodeClaim, or "".
 func (w *World) of(c *claimTrack) string {
 	if c.instance == "" {
 		return ""
@@ -114,17 +113,16 @@ func (w *World) of(c *claimTrack) string {
 	return w.called(c.instance)
 }
 
-// inPlaceOf says for what node Lifeboat made a NodeClaim, if it did.
+// inPlaceOf describes the node for which Lifeboat made a NodeClaim, if it did.
 func (w *World) inPlaceOf(claim *unstructured.Unstructured) string {
 	instance := claim.GetLabels()[v1alpha1.LabelReplacesInstance]
 	if instance == "" {
 		return ""
 	}
-	return " by Lifeboat, to take the place of " + w.called(instance)
+	return " by Lifeboat, to replace " + w.called(instance)
 }
 
-// protected reports whether Karpenter may not disrupt a node: its Node says so, or
-// its NodeClaim, from which it comes.
+// protected reports whether a node's Node or NodeClaim forbids Karpenter to disrupt it.
 func (w *World) protected(n *nodeTrack) bool {
 	for _, c := range w.claims {
 		if c.protected && c.instance == n.instance {
@@ -134,33 +132,31 @@ func (w *World) protected(n *nodeTrack) bool {
 	return n.protected
 }
 
-// guarded records whether a Node forbids Karpenter to disrupt it.
-func (w *World) guarded(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
+// recordProtection records whether a Node forbids Karpenter to disrupt it.
+func (w *World) recordProtection(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	before := n.protected
 	n.protected = node.Annotations[annotationDoNotDisrupt] == "true"
 	switch {
 	case n.protected && !before:
-		return []Moment{w.moment(t, MomentProtected, n.name, "", "protected: Karpenter leaves the node alone")}
+		return []Moment{w.moment(t, MomentProtected, n.name, "", "protected: Karpenter may not disrupt the node")}
 	case before && !n.protected:
-		return []Moment{w.moment(t, MomentOpen, n.name, "", "its protection is off: Karpenter has the node like any other")}
+		return []Moment{w.moment(t, MomentOpen, n.name, "", "no longer protected: Karpenter may disrupt the node")}
 	default:
 		return nil
 	}
 }
 
-// keepsPodsOff reports whether a taint of Karpenter's keeps new pods off a node
-// that it is about to end.
+// keepsPodsOff reports whether a taint is Karpenter's on a node that it is about to terminate.
 func keepsPodsOff(t corev1.Taint) bool {
 	return t.Key == taintDisrupted && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// joining are the taints that keep the scheduler off a Node until it is taken into
-// service, after it has become Ready.
+// joining reports whether a taint keeps the scheduler off a Node until it is in service.
 func joining(t corev1.Taint) bool {
 	return slices.Contains([]string{corev1.TaintNodeNotReady, taintUnregistered, v1alpha1.TaintNotInService}, t.Key)
 }
 
-// describeMachine says what an instance is.
+// describeMachine describes an instance.
 func describeMachine(id, typeName, zone, lifecycle string) string {
 	if lifecycle == "" {
 		lifecycle = "on-demand"

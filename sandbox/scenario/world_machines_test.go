@@ -39,12 +39,12 @@ func TestKarpenterNodesAreNamedInOrder(t *testing.T) {
 	}
 	for _, id := range []string{"i-1", "i-2"} {
 		w.Machine(id, false)
-		told := w.Provisioned(at(0), "Karpenter", id, "node-"+id, describeMachine(id, "m5.large", "us-east-1a", "spot"))
-		if diff := cmp.Diff([]string{id + "|Karpenter launches " + id + ": spot m5.large in us-east-1a"}, texts(told)); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+		moments := w.Provisioned(at(0), "Karpenter", id, "node-"+id, describeMachine(id, "m5.large", "us-east-1a", "spot"))
+		if diff := cmp.Diff([]string{id + "|Karpenter launches " + id + ": spot m5.large in us-east-1a"}, texts(moments)); diff != "" {
+			t.Errorf("moments (-want +got):\n%s", diff)
 		}
 		if again := w.Provisioned(at(1), "Karpenter", id, "node-"+id, ""); again != nil {
-			t.Errorf("told again %v", again)
+			t.Errorf("moments again %v", again)
 		}
 	}
 	check(t, w, "launched=2", true)
@@ -55,8 +55,8 @@ func TestKarpenterNodesAreNamedInOrder(t *testing.T) {
 	w.Machine("i-1", true)
 	check(t, w, "instances=1", true)
 	check(t, w, "launched<=1", false)
-	if told := w.Node(at(2), upNode("node-i-2"), false); len(told) != 1 || told[0].Node != "b" {
-		t.Errorf("told %v, want that b is up", told)
+	if moments := w.Node(at(2), upNode("node-i-2"), false); len(moments) != 1 || moments[0].Node != "b" {
+		t.Errorf("moments %v, want that b is up", moments)
 	}
 }
 
@@ -99,24 +99,24 @@ func TestProtectionIsReadFromNodeAndNodeClaim(t *testing.T) {
 		c.SetLabels(map[string]string{"lifeboat.dev/replaces-instance": "i-a"})
 		protect(c)
 	}), false)
-	if diff := cmp.Diff([]string{"|NodeClaim c is made by Lifeboat, to take the place of a"}, texts(made)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"|NodeClaim c is made by Lifeboat, to replace a"}, texts(made)); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
 	}
 	node := upNode("node-c")
 	protect(node)
-	if told := w.Node(at(2), node, false); len(told) != 2 || told[1].Kind != MomentProtected {
-		t.Errorf("told %v, want that it is up and protected", texts(told))
+	if moments := w.Node(at(2), node, false); len(moments) != 2 || moments[1].Kind != MomentProtected {
+		t.Errorf("moments %v, want that it is up and protected", texts(moments))
 	}
 	w.Claim(at(2), claimOf("c", "i-c", func(c *unstructured.Unstructured) { protect(c) }), false)
 	checkC(t, w, "node c protected", true)
-	if told := w.Node(at(3), upNode("node-c"), false); len(told) != 1 || told[0].Kind != MomentOpen {
-		t.Errorf("told %v, want that the protection is off", texts(told))
+	if moments := w.Node(at(3), upNode("node-c"), false); len(moments) != 1 || moments[0].Kind != MomentOpen {
+		t.Errorf("moments %v, want that the protection is off", texts(moments))
 	}
-	checkC(t, w, "node c unprotected", false) // its NodeClaim still says so
+	checkC(t, w, "node c unprotected", false) // its NodeClaim still forbids it
 	w.Claim(at(4), claimOf("c", "i-c", nil), false)
 	checkC(t, w, "node c unprotected", true)
 	checkC(t, w, "node c protected", false)
-	checkC(t, w, "node a unprotected", false) // the script's own: nothing protects or does not
+	checkC(t, w, "node a unprotected", false) // the script's own node: Karpenter does not manage it
 }
 
 func TestDeletingNodeClaimsAreCounted(t *testing.T) {
@@ -125,12 +125,12 @@ func TestDeletingNodeClaimsAreCounted(t *testing.T) {
 	w.Claim(at(1), claimOf("new", "", nil), false)
 	checkC(t, w, "claims=2", true)
 	going := claimOf("old", "i-a", func(c *unstructured.Unstructured) { c.SetDeletionTimestamp(&metav1.Time{Time: at(2)}) })
-	told := append(w.Claim(at(2), going, false), w.Claim(at(3), going, false)...)
-	told = append(told, w.Claim(at(12), going, true)...)
-	told = append(told, w.Claim(at(12), claimOf("unseen", "", nil), true)...)
-	want := []string{"a|NodeClaim old is given up: Karpenter is to end its instance", "a|NodeClaim old is gone"}
-	if diff := cmp.Diff(want, texts(told)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	moments := append(w.Claim(at(2), going, false), w.Claim(at(3), going, false)...)
+	moments = append(moments, w.Claim(at(12), going, true)...)
+	moments = append(moments, w.Claim(at(12), claimOf("unseen", "", nil), true)...)
+	want := []string{"a|NodeClaim old is being deleted: Karpenter terminates its instance", "a|NodeClaim old is gone"}
+	if diff := cmp.Diff(want, texts(moments)); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
 	}
 	checkC(t, w, "claims=1", true)
 	checkC(t, w, "claims=2", false)
@@ -138,29 +138,29 @@ func TestDeletingNodeClaimsAreCounted(t *testing.T) {
 
 func TestKarpenterScenarioNeedsKarpenterSandbox(t *testing.T) {
 	parse := func(line string) *Scenario {
-		sc, err := Parse("My Story", []byte(story(line+"\n")))
+		sc, err := Parse("My Scenario", []byte(archive(line+"\n")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return sc
 	}
 	for line, want := range map[string]sandbox.Options{
-		"node a":                        {Name: "my-story"},
-		"karpenter on":                  {Name: "my-story", Karpenter: true},
-		"karpenter on boot-delay=15s":   {Name: "my-story", Karpenter: true, BootDelay: 15e9},
-		"karpenter on hears":            {Name: "my-story", Karpenter: true, KarpenterQueue: "karpenter", KarpenterHears: true},
-		"karpenter on hears\nnode a":    {Name: "my-story", Karpenter: true, KarpenterQueue: "karpenter", KarpenterHears: true},
-		"karpenter on\nkarpenter kill ": {Name: "my-story", Karpenter: true},
+		"node a":                         {Name: "my-scenario"},
+		"karpenter on":                   {Name: "my-scenario", Karpenter: true},
+		"karpenter on boot-delay=15s":    {Name: "my-scenario", Karpenter: true, BootDelay: 15e9},
+		"karpenter on own-queue":         {Name: "my-scenario", Karpenter: true, KarpenterQueue: "karpenter", KarpenterOwnQueue: true},
+		"karpenter on own-queue\nnode a": {Name: "my-scenario", Karpenter: true, KarpenterQueue: "karpenter", KarpenterOwnQueue: true},
+		"karpenter on\nkarpenter kill ":  {Name: "my-scenario", Karpenter: true},
 	} {
 		got := parse(line).Sandbox(sandbox.Options{})
 		if got.Name != want.Name || got.Karpenter != want.Karpenter || got.BootDelay != want.BootDelay ||
-			got.KarpenterQueue != want.KarpenterQueue || got.KarpenterHears != want.KarpenterHears {
+			got.KarpenterQueue != want.KarpenterQueue || got.KarpenterOwnQueue != want.KarpenterOwnQueue {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
 	}
 	given := parse("karpenter on boot-delay=15s").Sandbox(sandbox.Options{Name: "x", BootDelay: 1e9})
 	if given.Name != "x" || given.BootDelay != 1e9 {
-		t.Errorf("what was given is overruled: %+v", given)
+		t.Errorf("given options are replaced: %+v", given)
 	}
 	parts := []sandbox.Part{{Name: "control plane", Version: "v1"}, {Name: "karpenter", Version: "v1.14.1"}}
 	if with, without := provisioner(sandbox.State{Parts: parts}), provisioner(sandbox.State{Parts: parts[:1]}); with != "karpenter v1.14.1" || without != "" {

@@ -46,7 +46,7 @@ func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
 // asked reports that a pod was asked to stop, or got a shorter grace period.
 func (w *World) asked(t time.Time, n *nodeTrack, p *podTrack, before podTrack) []Moment {
 	switch {
-	case before.asked.IsZero() && !p.asked.IsZero() && p.gone.IsZero() && n.dark.IsZero():
+	case before.asked.IsZero() && !p.asked.IsZero() && p.gone.IsZero() && n.powerLost.IsZero():
 		return []Moment{w.moment(t, MomentAsked, n.name, p.key(), fmt.Sprintf("asked to stop: needs %s, has %s", seconds(p.need), seconds(p.grace)))}
 	case !before.asked.IsZero() && p.grace < before.grace && p.over().IsZero():
 		return []Moment{w.moment(t, MomentShortened, n.name, p.key(),
@@ -69,7 +69,7 @@ func (w *World) ended(t time.Time, n *nodeTrack, p *podTrack) Moment {
 
 // emptied reports, once, that the last pod which had to leave a node has ended.
 func (w *World) emptied(t time.Time, n *nodeTrack) []Moment {
-	if n.empty || !n.dark.IsZero() || w.left(n) > 0 {
+	if n.empty || !n.powerLost.IsZero() || w.left(n) > 0 {
 		return nil
 	}
 	n.empty = true
@@ -100,19 +100,19 @@ func (w *World) Record(t time.Time, record *v1alpha1.Interruption) []Moment {
 	n.record = record
 	var out []Moment
 	for _, notice := range record.Spec.Notices {
-		if slices.Contains(n.heard, notice.ID) {
+		if slices.Contains(n.recordedIDs, notice.ID) {
 			continue
 		}
-		n.heard = append(n.heard, notice.ID)
+		n.recordedIDs = append(n.recordedIDs, notice.ID)
 		text := fmt.Sprintf("Lifeboat has recorded: %s", notice.Kind)
 		if notice.InstanceState != "" {
 			text += " (" + notice.InstanceState + ")"
 		}
-		out = append(out, w.moment(t, MomentHeard, n.name, "", text))
+		out = append(out, w.moment(t, MomentRecorded, n.name, "", text))
 	}
 	for _, e := range n.newEntries(record.Status.Timeline) {
 		pod, text := w.aboutPod(n, e.Message)
-		out = append(out, w.moment(t, MomentSays, n.name, pod, text))
+		out = append(out, w.moment(t, MomentReported, n.name, pod, text))
 	}
 	return out
 }
@@ -143,16 +143,16 @@ func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.Tim
 	}
 	var out []v1alpha1.TimelineEntry
 	for _, e := range fresh {
-		if !saidElsewhere(e.Reason) {
+		if !isObserved(e.Reason) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// saidElsewhere names the entries that the timeline shows from observation, not from Lifeboat's
+// isObserved names the entries that the timeline shows from observation, not from Lifeboat's
 // record.
-func saidElsewhere(reason string) bool {
+func isObserved(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonCordoned, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonDrained:
 		return true

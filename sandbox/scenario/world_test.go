@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 		{"its hook ran to the end", func(w *World, p *corev1.Pod) {
 			w.Pod(at(1), deleted(p, 30), false)
 			w.Pod(at(16.4), ended(deleted(p, 30), 0), false)
-			w.Pod(at(16.5), ended(deleted(p, 0), 0), true) // the kubelet lets it go with no grace at all
+			w.Pod(at(16.5), ended(deleted(p, 0), 0), true) // the kubelet deletes it with a grace period of zero
 		}, Whole, "gone: used 15.4 s of 30 s grace"},
 		{"its grace was too short", func(w *World, p *corev1.Pod) {
 			w.Pod(at(1), deleted(p, 10), false)
@@ -93,27 +93,27 @@ func TestVerdicts(t *testing.T) {
 			w.Pod(at(6), ended(deleted(p, 4), 137), true)
 		}, Cut, "cut: it needed 15 s to stop and was given 4 s"},
 		{"it was taken off the API server by force", func(w *World, p *corev1.Pod) { w.Pod(at(1), p, true) }, Cut, "cut: it needed 15 s to stop and was given 0 s"},
-		{"its machine lost power unasked", func(w *World, _ *corev1.Pod) { w.Dark(at(120), "i-a") }, Lost, "lost: its machine lost power before it was asked to stop"},
-		{"asked in the dark only", func(w *World, p *corev1.Pod) {
-			w.Dark(at(120), "i-a")
+		{"power loss before it was asked", func(w *World, _ *corev1.Pod) { w.PowerLost(at(120), "i-a") }, Lost, "lost: its machine lost power before it was asked to stop"},
+		{"asked after the power loss", func(w *World, p *corev1.Pod) {
+			w.PowerLost(at(120), "i-a")
 			w.Pod(at(120.1), deleted(p, 30), false)
 			w.Pod(at(121), deleted(p, 0), true)
 		}, Lost, "lost: its machine lost power before it was asked to stop"},
-		{"dark in the midst of its hook", func(w *World, p *corev1.Pod) {
+		{"power loss during its hook", func(w *World, p *corev1.Pod) {
 			w.Pod(at(112), deleted(p, 30), false)
-			w.Dark(at(120), "i-a")
+			w.PowerLost(at(120), "i-a")
 			w.Pod(at(160), deleted(p, 0), true)
 		}, Cut, "cut: 8 s of its 15 s stop work done when its machine lost power"},
-		{"ended before the dark", func(w *World, p *corev1.Pod) {
+		{"ended before the power loss", func(w *World, p *corev1.Pod) {
 			w.Pod(at(100), deleted(p, 30), false)
 			w.Pod(at(115.5), ended(deleted(p, 30), 0), false)
-			w.Dark(at(120), "i-a")
+			w.PowerLost(at(120), "i-a")
 		}, Whole, "gone: used 15.5 s of 30 s grace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w, p := stage()
 			tc.see(w, p)
-			got := w.judged()
+			got := w.affected()
 			if len(got) != 1 || got[0].verdict() != tc.want || got[0].describe() != tc.text {
 				t.Fatalf("judged %d pods, the first %s (%s), want %s (%s)", len(got), got[0].verdict(), got[0].describe(), tc.want, tc.text)
 			}
@@ -134,7 +134,7 @@ func TestStayingPodsAreNotChecked(t *testing.T) {
 	gone := newPod("gone-before", "node-a", 0, 30)
 	w.Pod(at(-5), gone, false)
 	w.Pod(at(-4), gone, true)
-	if got := w.judged(); len(got) != 1 || got[0].name != "p" {
+	if got := w.affected(); len(got) != 1 || got[0].name != "p" {
 		t.Errorf("judged %d pods, want only p", len(got))
 	}
 }
@@ -157,7 +157,7 @@ func TestMovedPodTimeline(t *testing.T) {
 	note(w.Node(at(0.2), cordoned, false))
 	note(w.Node(at(0.2), cordoned, false)) // the same again is no news
 	record.Status.Timeline = []v1alpha1.TimelineEntry{
-		{Time: metav1.NewMicroTime(at(0.2)), Reason: v1alpha1.ReasonCordoned, Message: "said elsewhere"},
+		{Time: metav1.NewMicroTime(at(0.2)), Reason: v1alpha1.ReasonCordoned, Message: "shown from observation"},
 		{Time: metav1.NewMicroTime(at(0.3)), Reason: v1alpha1.ReasonEvicted, Message: "default/p goes now: nothing holds it"},
 	}
 	note(w.Record(at(0.3), record))
@@ -168,17 +168,17 @@ func TestMovedPodTimeline(t *testing.T) {
 	note(w.Pod(at(2), next, false))
 	note(w.Pod(at(15.9), ended(deleted(p, 30), 0), false))
 	note(w.Pod(at(16), ended(deleted(p, 0), 0), true))
-	note(w.Dark(at(120), "i-a"))
+	note(w.PowerLost(at(120), "i-a"))
 	note(w.Node(at(140), cordoned, true))
 	want := []string{
-		"+0.1s|heard|a||Lifeboat has recorded: SpotInterruption",
+		"+0.1s|recorded|a||Lifeboat has recorded: SpotInterruption",
 		"+0.2s|cordoned|a||cordoned: new pods are kept off",
-		"+0.3s|says|a|default/p|goes now: nothing holds it",
+		"+0.3s|reported|a|default/p|goes now: nothing holds it",
 		"+0.4s|asked|a|default/p|asked to stop: needs 15 s, has 30 s",
 		"+2.0s|ready|b|default/p2|is Ready on b",
 		"+15.9s|whole|a|default/p|gone: used 15.5 s of 30 s grace",
 		"+15.9s|empty|a||empty: every pod that had to leave is gone, 104.1 s before the deadline",
-		"+120.0s|dark|a||the machine is dark: its power is gone",
+		"+120.0s|power-lost|a||the machine lost its power",
 		"+140.0s|gone|a||the Node is deleted",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -187,7 +187,7 @@ func TestMovedPodTimeline(t *testing.T) {
 	checkReport(t, w)
 }
 
-// checkReport compares the report of that story, as JSON and as a table.
+// checkReport compares the report of that scenario, as JSON and as a table.
 func checkReport(t *testing.T, w *World) {
 	t.Helper()
 	r := w.report(&Scenario{Name: "s", Title: "T"}, at(140), nil)
@@ -208,7 +208,7 @@ func checkReport(t *testing.T, w *World) {
 p    a     +0.4s  15.0s  30.0s  +15.9s  104.1s    whole
 
 1 notice recorded, 1 pod moved whole, 0 cut short, 0 lost, cordoned after 0.2s, 104.1s to spare
-✓ everything was as it should be
+✓ every expectation held
 `
 	if diff := cmp.Diff(table, out.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -15,9 +15,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// say writes an operator's decision, under that user's name, with the patch of `lifeboat approve`,
-// `hold` and `release`.
-func (p *player) say(ctx context.Context, st SayStatement) error {
+// userAction writes an operator's decision under that user's name. The patch is that of `lifeboat
+// approve`, `hold` and `release`.
+func (p *player) userAction(ctx context.Context, st UserActionStatement) error {
 	who := rest.CopyConfig(p.sandbox.RESTConfig())
 	who.Impersonate = rest.ImpersonationConfig{UserName: st.By, Groups: []string{"system:masters", "system:authenticated"}}
 	c, err := client.New(who, client.Options{Scheme: p.client.Scheme()})
@@ -28,39 +28,39 @@ func (p *player) say(ctx context.Context, st SayStatement) error {
 	if err := c.Get(ctx, types.NamespacedName{Name: p.nodes[st.Node].ID}, &record); err != nil {
 		return fmt.Errorf("reading the Interruption of node %s: %w", st.Node, err)
 	}
-	patch, err := sayPatch(st, &record, time.Now())
+	patch, err := userActionPatch(st, &record, time.Now())
 	if err != nil {
 		return err
 	}
 	if err := c.Patch(ctx, &record, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("writing what %s says: %w", st.By, err)
+		return fmt.Errorf("writing the action of %s: %w", st.By, err)
 	}
-	done := map[SayAct]string{SayApprove: "approves", SayHold: "holds the pods", SayRelease: "releases the pods"}[st.Act]
+	done := map[UserAction]string{UserApprove: "approves", UserHold: "holds the pods", UserRelease: "releases the pods"}[st.Act]
 	p.do(func(w *World) []Moment {
 		return []Moment{w.moment(time.Now(), MomentStep, st.Node, "", fmt.Sprintf("%s %s (lifeboat %s)", st.By, done, st.Act))}
 	})
 	return nil
 }
 
-// sayPatch is the merge patch: it approves what policy currently requires approval for.
-func sayPatch(st SayStatement, record *v1alpha1.Interruption, now time.Time) ([]byte, error) {
-	say := &v1alpha1.UserAction{By: st.By, Time: metav1.NewMicroTime(now)}
+// userActionPatch is the merge patch: it approves what policy currently requires approval for.
+func userActionPatch(st UserActionStatement, record *v1alpha1.Interruption, now time.Time) ([]byte, error) {
+	action := &v1alpha1.UserAction{By: st.By, Time: metav1.NewMicroTime(now)}
 	field := "hold"
 	switch st.Act {
-	case SayRelease:
-		say = nil
-	case SayApprove:
+	case UserRelease:
+		action = nil
+	case UserApprove:
 		facts := policy.Facts{Now: now, Notices: record.Spec.Notices, Answered: record.Status.HandledNotices}
 		if record.Status.Since != nil {
 			facts.Since = record.Status.Since.Time
 		}
 		d, ok := policy.Decide(facts)
 		if !ok {
-			return nil, fmt.Errorf("there is nothing to approve: no notice counts any more")
+			return nil, fmt.Errorf("there is nothing to approve: no notice is active")
 		}
-		field, say.About = "approval", d.About
+		field, action.About = "approval", d.About
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{field: say}})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{field: action}})
 	if err != nil {
 		return nil, fmt.Errorf("encoding a patch: %w", err)
 	}
