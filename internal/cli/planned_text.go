@@ -62,11 +62,11 @@ func (p planned) writeTitle(s terminal.Stream) {
 	if p.Supposed {
 		rest = fmt.Sprintf("if a notice of kind %s arrived now", kind)
 	}
-	between := " "
 	if len(name)+len(rest)+2 > s.Columns() {
-		between = "\n  "
+		s.Printf("%s,\n  %s\n", s.Paint(terminal.Bold, name), rest)
+		return
 	}
-	s.Printf("%s,%s%s\n", s.Paint(terminal.Bold, name), between, rest)
+	s.Printf("%s, %s\n", s.Paint(terminal.Bold, name), rest)
 }
 
 func (p planned) writeHead(s terminal.Stream, now time.Time) {

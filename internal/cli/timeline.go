@@ -72,7 +72,7 @@ func (t *timeline) news(in *v1alpha1.Interruption) []entry {
 // line formats an entry for people.
 func (e entry) line(s terminal.Stream) string {
 	offset := terminal.Offset(time.Duration(e.SecondsSinceNotice * float64(time.Second)))
-	return fmt.Sprintf("%-8s  %s  %s  %s\n", offset, s.Paint(terminal.Bold, e.Node), s.Paint(styleOf(e.Reason), fmt.Sprintf("%-14s", e.Reason)), e.Message)
+	return fmt.Sprintf("%-8s  %s  %s  %s\n", offset, s.Paint(terminal.Bold, e.Node), s.Paint(styleOf(e.Reason), fmt.Sprintf("%-14s", e.Reason)), terminal.Line(e.Message))
 }
 
 func styleOf(reason string) terminal.Style {

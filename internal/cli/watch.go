@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -87,7 +88,7 @@ func newViewer(s *session, f watchFlags) *viewer {
 }
 
 func (v *viewer) run(ctx context.Context, c cluster) error {
-	warn := func(text string) { v.err.Printf("%s\n", text) }
+	warn := func(text string) { v.err.Printf("%s\n", terminal.Line(text)) }
 	if v.table != nil {
 		warn = v.table.warn
 		var drawing sync.WaitGroup
@@ -175,7 +176,7 @@ func (v *viewer) write(e entry) error {
 	if err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
-	v.out.Printf("%s\n", line)
+	v.out.Printf("%s\n", terminal.JSON(line))
 	return nil
 }
 

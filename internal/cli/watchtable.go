@@ -90,7 +90,7 @@ func (t *watchTable) change(change func()) {
 // larger than the stream.
 func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now time.Time) string {
 	var out strings.Builder
-	s.Writer = &out
+	s = s.Into(&out)
 	all = slices.SortedFunc(slices.Values(all), tableOrder)
 	room := math.MaxInt
 	if s.Height > 0 {

@@ -60,7 +60,10 @@ func TestDrawTable(t *testing.T) {
 		{"none", terminal.Stream{TTY: true, Width: 80, Height: 24}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := drawTable(c.stream, c.of, c.note, clock)
+			var out bytes.Buffer
+			c.stream.Writer = &out
+			c.stream.Printf("%s", drawTable(c.stream, c.of, c.note, clock))
+			got := out.String()
 			golden(t, "watchtable-"+c.name+".golden", got)
 			if lines := strings.Count(got, "\n"); lines >= c.stream.Height {
 				t.Errorf("%d lines on a terminal of %d", lines, c.stream.Height)

@@ -134,7 +134,7 @@ func (s *session) greet(state sandbox.State) {
 	}
 	s.out.Printf("\n%s is up. To point kubectl and the AWS CLI at it:\n\n", s.out.Paint(terminal.Bold, "the sandbox "+state.Name))
 	for line := range strings.Lines(state.Exports()) {
-		s.out.Printf("  %s", line)
+		s.out.Printf("  %s\n", strings.TrimSuffix(line, "\n"))
 	}
 	s.out.Printf("\nor: eval \"$(%s sandbox env%s)\"\n", s.name, flag)
 	s.out.Printf("To take it down: %s sandbox down%s\n", s.name, flag)

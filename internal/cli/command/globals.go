@@ -102,6 +102,6 @@ func WriteJSON(out terminal.Stream, value any) error {
 	if err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
-	out.Printf("%s\n", text)
+	out.Printf("%s\n", terminal.JSON(text))
 	return nil
 }

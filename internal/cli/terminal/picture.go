@@ -16,7 +16,8 @@ type Picture struct {
 // NewPicture returns a picture that starts at the cursor.
 func NewPicture(s Stream) *Picture { return &Picture{stream: s} }
 
-// Draw replaces the previous text by text, which must end with a line feed.
+// Draw replaces the previous text by text, which must end with a line feed. It may contain
+// the marks of Paint.
 func (p *Picture) Draw(text string) {
 	if text == p.last {
 		return
@@ -26,9 +27,9 @@ func (p *Picture) Draw(text string) {
 		fmt.Fprintf(&out, "\x1b[%dA", p.lines)
 	}
 	for line := range strings.Lines(text) {
-		out.WriteString("\r\x1b[K" + line)
+		out.WriteString("\r\x1b[K" + visible(line))
 	}
 	out.WriteString("\x1b[J")
-	p.stream.Printf("%s", out.String())
+	p.stream.control(out.String())
 	p.lines, p.last = strings.Count(text, "\n"), text
 }

@@ -40,7 +40,7 @@ func NewProgress(s Stream) *Progress {
 
 // Step sets the text of the current wait.
 func (p *Progress) Step(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := Line(fmt.Sprintf(format, args...))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done || text == p.text {
@@ -104,7 +104,7 @@ func (p *Progress) waits() bool { return !p.done && !p.idle && p.text != "" }
 
 func (p *Progress) clear() {
 	if p.stream.TTY && p.waits() {
-		p.stream.Printf("\r\x1b[K")
+		p.stream.control("\r\x1b[K")
 	}
 }
 
@@ -135,5 +135,5 @@ func (p *Progress) draw() {
 	if room := p.stream.Width - len(clock) - 3; p.stream.Width > 0 && len(text) > room {
 		text = text[:max(room, 0)]
 	}
-	p.stream.Printf("\r\x1b[K%c %s%s", frames[p.frame%len(frames)], string(text), p.stream.Paint(Dim, clock))
+	p.stream.control("\r\x1b[K" + string(frames[p.frame%len(frames)]) + " " + string(text) + visible(p.stream.Paint(Dim, clock)))
 }

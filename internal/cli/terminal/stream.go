@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -20,6 +21,8 @@ type Stream struct {
 	// Width is the number of columns and Height the number of lines. Both are 0
 	// if unknown.
 	Width, Height int
+	// deferred is true if another stream writes the text.
+	deferred bool
 }
 
 // NewStream inspects w. Colours need a terminal that is not "dumb" and an empty
@@ -67,16 +70,25 @@ const (
 	Bold  Style = "1"
 )
 
-// Paint applies a style if the stream has colours.
+// Paint puts text into one line and applies a style if the stream has colours.
 func (s Stream) Paint(style Style, text string) string {
+	text = Line(text)
 	if !s.Color || style == Plain || text == "" {
 		return text
 	}
-	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+	return mark + string(style) + "m" + text + mark + "0m"
 }
 
-// Printf writes formatted text. It drops errors: if the reader is gone, the
-// program cannot report them anywhere.
+// Printf writes formatted text. Every text among the arguments becomes one line, unless the
+// format is %s or %s\n: then it is a block of lines. Printf drops errors: if the reader is
+// gone, the program cannot report them anywhere.
 func (s Stream) Printf(format string, args ...any) {
+	if strings.TrimSuffix(format, "\n") != "%s" {
+		args = inLine(args)
+	}
 	_, _ = fmt.Fprintf(s, format, args...)
 }
+
+// control writes text that contains escape sequences of this package. It must contain
+// nothing from outside that visible has not cleaned.
+func (s Stream) control(text string) { _, _ = io.WriteString(s.Writer, text) }

@@ -25,10 +25,13 @@ func NewTable(header ...string) *Table {
 	return &Table{header: header, under: map[int][]Cell{}}
 }
 
-// Row adds a row. It drops cells beyond the headings and fills missing ones.
+// Row adds a row. It drops cells beyond the headings and fills missing ones. A cell is one
+// line.
 func (t *Table) Row(cells ...Cell) {
 	row := make([]Cell, len(t.header))
-	copy(row, cells)
+	for i := range min(len(cells), len(row)) {
+		row[i] = Cell{Text: Line(cells[i].Text), Style: cells[i].Style}
+	}
 	t.rows = append(t.rows, row)
 }
 
