@@ -107,6 +107,9 @@ const (
 	// AnnotationOriginalState on a node records what Lifeboat changed on it. If the
 	// node stays, Lifeboat restores exactly these values.
 	AnnotationOriginalState = "lifeboat.dev/original-state"
+	// AnnotationWebhookHosts is on a Secret. It lists the hosts, separated by commas,
+	// to which webhooks may send the Secret's entries as headers (headersFrom).
+	AnnotationWebhookHosts = "lifeboat.dev/webhook-hosts"
 	// AnnotationDoNotDisrupt on a pod asks Lifeboat to leave the pod alone
 	// while there is time. The value is "true", or a duration counted from the
 	// pod's start.

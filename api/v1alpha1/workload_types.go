@@ -180,8 +180,9 @@ type Webhook struct {
 	// Body is the request's body as a Go template. It can use the fields Node,
 	// InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill and
 	// Pods, the actions if and with, and the functions json, print, printf,
-	// urlquery, not, and, or, eq and ne. The default body is a JSON object with
-	// all of these fields.
+	// urlquery, raw, not, and, or, eq and ne. Links, mentions and tags in a
+	// field are escaped, unless raw comes before the field. The default body is
+	// a JSON object with all of these fields.
 	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	Body string `json:"body,omitempty"`
@@ -190,6 +191,13 @@ type Webhook struct {
 	// +kubebuilder:validation:MaxProperties=16
 	// +optional
 	Headers map[string]string `json:"headers,omitempty"`
+	// HeadersFrom reads the values of headers from Secrets in Lifeboat's own
+	// namespace. Use it for credentials, such as an Authorization header. The
+	// Secret's annotation lifeboat.dev/webhook-hosts lists the hosts that may
+	// receive it. A Secret that contains the URL too needs no annotation.
+	// +kubebuilder:validation:MaxProperties=8
+	// +optional
+	HeadersFrom map[string]SecretKey `json:"headersFrom,omitempty"`
 }
 
 // SecretKey is one key of a Secret in Lifeboat's own namespace.

@@ -44,8 +44,9 @@ func newMessage(s Subject) message {
 func (t message) fields() fields {
 	p := t.Pods
 	return fields{
-		"Text": t.Text, "Interruption": t.Interruption, "UID": t.UID, "Node": t.Node, "InstanceID": t.InstanceID, "Kind": t.Kind,
-		"Policy": t.Policy, "Phase": t.Phase, "Reason": t.Reason, "Message": t.Message, "Deadline": t.Deadline, "Drill": t.Drill,
+		"Text": outside(t.Text), "Interruption": outside(t.Interruption), "UID": outside(t.UID), "Node": outside(t.Node),
+		"InstanceID": outside(t.InstanceID), "Kind": outside(t.Kind), "Policy": outside(t.Policy), "Phase": outside(t.Phase),
+		"Reason": outside(t.Reason), "Message": outside(t.Message), "Deadline": outside(t.Deadline), "Drill": t.Drill,
 		"Pods": fields{
 			"Total": int64(p.Total), "Moved": int64(p.Moved), "Leaving": int64(p.Leaving), "Waiting": int64(p.Waiting), "Lost": int64(p.Lost),
 		},
@@ -79,10 +80,12 @@ func Summary(s Subject) string {
 
 // Body returns the body of a webhook request: the rendered template, or else
 // the whole subject as JSON. The JSON has a one-line "text" field for chat
-// systems.
+// systems, with escaped markup.
 func Body(w v1alpha1.Webhook, s Subject) ([]byte, error) {
 	if w.Body == "" {
-		body, err := marshal(newMessage(s))
+		m := newMessage(s)
+		m.Text = escape(m.Text)
+		body, err := marshal(m)
 		if err == nil && len(body) > MaxBody {
 			err = errTooLong
 		}

@@ -20,7 +20,7 @@ func TestDefaultBodyHasAllFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"text":"node-a (i-0abc, SpotInterruption): Drain: the node is cordoned: a < b; 3 pods left",` +
+	const want = `{"text":"node-a (i-0abc, SpotInterruption): Drain: the node is cordoned: a &lt; b; 3 pods left",` +
 		`"interruption":"i-0abc","uid":"uid-1","node":"node-a","instanceID":"i-0abc","kind":"SpotInterruption","policy":"kafka",` +
 		`"phase":"Cordoned","reason":"Drain","message":"the node is cordoned: a < b\n3 pods left","deadline":"2026-03-01T08:17:00Z",` +
 		`"drill":true,"pods":{"total":12,"moved":0,"leaving":0,"waiting":0,"lost":0}}`
@@ -40,8 +40,10 @@ func TestSummaryIsOneLineAndShort(t *testing.T) {
 }
 
 func TestBodyFromATemplate(t *testing.T) {
-	endless := subject()
+	endless, hostile, compared := subject(), subject(), subject()
 	endless.Deadline = nil
+	hostile.Message = "a <!channel> & <https://example.com|here>\n\", \"x\": \"y"
+	compared.Message = "a & b"
 	for _, c := range []struct {
 		name, template string
 		s              hooks.Subject
@@ -52,7 +54,16 @@ func TestBodyFromATemplate(t *testing.T) {
 		{"every field", `{{.Node}} {{.InstanceID}} {{.Kind}} {{.Policy}} {{.Phase}} {{.Reason}} {{.Message}} {{.Deadline}} {{.Drill}} {{.Pods.Total}}`, subject(),
 			"node-a i-0abc SpotInterruption kafka Cordoned Drain the spot instance is reclaimed 2026-03-01T08:17:00Z false 12"},
 		{"no deadline", `{{with .Deadline}}by {{.}}{{else}}some day{{end}}`, endless, "some day"},
-		{"Slack's markup", `{{slack "<!channel> & <https://example.com|here>" | json}}`, subject(), `"&lt;!channel&gt; &amp; &lt;https://example.com|here&gt;"`},
+		{"the author's own markup", `{"text": {{printf "<!here> *%s*" .Node | json}}}`, subject(), `{"text": "<!here> *node-a*"}`},
+		{"a message with markup", `{"text": {{json .Message}}}`, hostile, `{"text": "a &lt;!channel&gt; &amp; &lt;https://example.com|here&gt;\n\", \"x\": \"y"}`},
+		{"the same with printf", `{"text": {{printf "%s: %q" .Node .Message | json}}}`, hostile,
+			`{"text": "node-a: \"a &lt;!channel&gt; &amp; &lt;https://example.com|here&gt;\\n\\\", \\\"x\\\": \\\"y\""}`},
+		{"the same in a JSON string", `{"text": "{{.Node}}: {{.Message}}"}`, hostile, `{"text": "node-a: a &lt;!channel&gt; &amp; &lt;https://example.com|here&gt;\n\", \"x\": \"y"}`},
+		{"the same by print", `{"text": "{{print .Message}}"}`, hostile, `{"text": "a &lt;!channel&gt; &amp; &lt;https://example.com|here&gt;\n\", \"x\": \"y"}`},
+		{"raw", `{"text": {{raw .Message | json}}, "again": "{{.Reason | raw}}"}`, hostile,
+			`{"text": "a <!channel> & <https://example.com|here>\n\", \"x\": \"y", "again": "Drain"}`},
+		{"in a URL", `https://example.com/?m={{urlquery .Message}}`, compared, `https://example.com/?m=a+%26+b`},
+		{"a comparison", `{{if eq .Message "a & b"}}same{{end}}`, compared, "same"},
 		{"functions", `{{printf "%s/%03d %q" .Node .Pods.Total .Kind | json}} {{urlquery "a b"}} {{print 1 2}} {{if and (eq .Policy "kafka") (ne .Pods.Total 3)}}yes{{end}}`, subject(),
 			`"node-a/012 \"SpotInterruption\"" a+b 1 2 yes`},
 		{"the counts as JSON", `{{json .Pods}}`, subject(), `{"leaving":0,"lost":0,"moved":0,"total":12,"waiting":0}`},
@@ -94,6 +105,7 @@ func TestTemplateTimeAndMemoryAreLimited(t *testing.T) {
 		{"asks for what is not there", `{{.Nodes}}`, "there is no field Nodes"},
 		{"asks in a text", `{{.Node.Name}}`, "a single value has no field Name"},
 		{"writes all counts", `{{.Pods}}`, ".Pods is not a single value"},
+		{"writes all fields raw", `{{raw .}}`, "raw takes one text"},
 		{"is broken", `{{.Node`, "unclosed action"},
 		{"is huge", strings.Repeat("x", hooks.MaxBody+1), "longer than 65536 bytes"},
 	} {
@@ -115,7 +127,12 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		begun := time.Now()
-		body, err := hooks.Body(v1alpha1.Webhook{Body: text}, subject())
+		s := subject()
+		s.Message, s.Node = "<!zq>", "\"<!zq>"
+		body, err := hooks.Body(v1alpha1.Webhook{Body: text}, s)
+		if strings.Contains(string(body), "<!zq>") && !strings.Contains(text, "raw") && !strings.Contains(text, "!zq") {
+			t.Errorf("%q: a mention in %q", text, body)
+		}
 		if err == nil && len(body) > hooks.MaxBody {
 			t.Errorf("%d bytes", len(body))
 		}
@@ -197,6 +214,13 @@ func TestCheckWebhookErrorsHideSecrets(t *testing.T) {
 			"headers: Host is set from the request: remove it",
 			`headers: "X Y" is not a header name: write letters, digits and hyphens, such as X-Team`,
 			"headers: the value of X-Z contains a line break or another control character: remove it",
+		}},
+		{"headers from Secrets", v1alpha1.Webhook{URL: "https://x", Headers: map[string]string{"X-Token": "1"}, HeadersFrom: map[string]v1alpha1.SecretKey{
+			"Authorization": {Name: "pager", Key: "token"}, "Host": {Name: "a", Key: "b"}, "X-A": {Name: "a"}, "x-token": {Name: "a", Key: "b"},
+		}}, []string{
+			"headersFrom: Host is set from the request: remove it",
+			"headersFrom: X-A needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it",
+			"headersFrom: x-token is in headers too: remove one of the two",
 		}},
 		{"a body that does not parse", v1alpha1.Webhook{URL: "https://x", Body: "{{"}, []string{"body: parsing the template: template: body:1: unclosed action"}},
 		{"a body that does not work", v1alpha1.Webhook{URL: "https://x", Body: "{{.Name}}"}, []string{

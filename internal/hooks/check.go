@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -132,8 +133,27 @@ func CheckWebhook(w v1alpha1.Webhook) []string {
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		problems = append(problems, checkHeader(name, w.Headers[name])...)
 	}
+	problems = append(problems, checkHeadersFrom(w)...)
 	if _, err := Body(w, sample()); err != nil {
 		problems = append(problems, "body: "+err.Error())
+	}
+	return problems
+}
+
+func checkHeadersFrom(w v1alpha1.Webhook) []string {
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(w.HeadersFrom)) {
+		for _, problem := range checkHeader(name, "") {
+			problems = append(problems, "headersFrom"+strings.TrimPrefix(problem, "headers"))
+		}
+		if from := w.HeadersFrom[name]; from.Name == "" || from.Key == "" {
+			problems = append(problems, fmt.Sprintf("headersFrom: %s needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it", name))
+		}
+		for other := range w.Headers {
+			if strings.EqualFold(other, name) {
+				problems = append(problems, fmt.Sprintf("headersFrom: %s is in headers too: remove one of the two", name))
+			}
+		}
 	}
 	return problems
 }
@@ -145,8 +165,16 @@ func checkHeader(name, value string) []string {
 	if slices.Contains([]string{"host", "content-length", "transfer-encoding", "connection"}, strings.ToLower(name)) {
 		return []string{fmt.Sprintf("headers: %s is set from the request: remove it", name)}
 	}
+	if err := CheckHeaderValue(value); err != nil {
+		return []string{fmt.Sprintf("headers: the value of %s %s", name, err)}
+	}
+	return nil
+}
+
+// CheckHeaderValue returns an error that does not repeat the value.
+func CheckHeaderValue(value string) error {
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-		return []string{fmt.Sprintf("headers: the value of %s contains a line break or another control character: remove it", name)}
+		return errors.New("contains a line break or another control character: remove it")
 	}
 	return nil
 }

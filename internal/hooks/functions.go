@@ -19,16 +19,19 @@ func functions() map[string]function {
 			if len(args) != 1 {
 				return nil, errors.New("json takes one value")
 			}
-			text, err := marshal(args[0])
-			if err != nil {
-				return nil, err
+			if text, is := args[0].(verbatim); is {
+				args[0] = string(text)
 			}
-			return within(string(text))
+			text, err := marshal(args[0])
+			if err == nil && len(text) > MaxBody {
+				err = errTooLong
+			}
+			return verbatim(text), err
 		},
-		"print":    func(args []any) (any, error) { return within(fmt.Sprint(args...)) },
-		"urlquery": func(args []any) (any, error) { return within(url.QueryEscape(fmt.Sprint(args...))) },
-		"slack":    func(args []any) (any, error) { return within(slackText.Replace(fmt.Sprint(args...))) },
-		"printf":   printf,
+		"print":    func(args []any) (any, error) { return within(fmt.Sprint(escaped(args)...)) },
+		"printf":   func(args []any) (any, error) { return printf(escaped(args)) },
+		"urlquery": urlQuery,
+		"raw":      raw,
 		"not": func(args []any) (any, error) {
 			if len(args) != 1 {
 				return nil, errors.New("not takes one value")
@@ -45,9 +48,24 @@ func functions() map[string]function {
 	}
 }
 
-// slackText escapes Slack's control characters (Slack documentation, "Formatting text for
-// app surfaces"). Without it, a text such as <!channel> notifies everyone.
-var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+// urlQuery escapes text for the query of a URL, which leaves no markup in it.
+func urlQuery(args []any) (any, error) {
+	texts := make([]any, len(args))
+	for i, arg := range args {
+		texts[i] = plain(arg)
+	}
+	return within(url.QueryEscape(fmt.Sprint(texts...)))
+}
+
+// raw returns text from outside without escaping its markup.
+func raw(args []any) (any, error) {
+	if len(args) == 1 {
+		if text, is := plain(args[0]).(string); is {
+			return text, nil
+		}
+	}
+	return nil, errors.New("raw takes one text, such as raw .Message")
+}
 
 func within(text string) (any, error) {
 	if len(text) > MaxBody {
@@ -105,12 +123,12 @@ func compare(args []any, name string) (bool, error) {
 			return false, fmt.Errorf("%s takes strings, numbers or booleans", name)
 		}
 	}
-	return args[0] == args[1], nil
+	return plain(args[0]) == plain(args[1]), nil
 }
 
 // isTrue follows text/template: empty, zero and absent values are false.
 func isTrue(v any) bool {
-	switch v := v.(type) {
+	switch v := plain(v).(type) {
 	case nil:
 		return false
 	case bool:

@@ -92,6 +92,7 @@ func declares(pipe *parse.PipeNode) error {
 // run is the execution of a template.
 type run struct {
 	out       strings.Builder
+	json      jsonState
 	functions map[string]function
 }
 
@@ -128,7 +129,7 @@ func (r *run) node(node parse.Node, dot any) error {
 		if _, is := v.(fields); is {
 			return fmt.Errorf("line %d: %s is not a single value: use one of its fields, or put json before it", n.Line, n.Pipe)
 		}
-		return r.write(fmt.Sprint(v))
+		return r.write(r.text(v))
 	case *parse.IfNode:
 		return r.branch(&n.BranchNode, dot, func(any) any { return dot })
 	case *parse.WithNode:
@@ -149,11 +150,22 @@ func (r *run) branch(n *parse.BranchNode, dot any, inner func(any) any) error {
 	return r.list(n.ElseList, dot)
 }
 
+// text returns a value as the body shows it. Inside of a JSON string it is escaped, so that
+// it cannot end the string.
+func (r *run) text(v any) string {
+	text := fmt.Sprint(v)
+	if _, is := v.(verbatim); !is && r.json.inString {
+		return quoted(text)
+	}
+	return text
+}
+
 func (r *run) write(text string) error {
 	if r.out.Len()+len(text) > MaxBody {
 		return errTooLong
 	}
 	r.out.WriteString(text)
+	r.json.next(text)
 	return nil
 }
 

@@ -70,12 +70,11 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 		handle http.HandlerFunc
 		want   string
 	}{
-		{"an error", status(500, "\n boom\x1b[31m \u202eand\ttrace\nline 2"), "HOST answered 500 Internal Server Error: boom[31m and trace"},
-		{"an error without text", status(404, ""), "HOST answered 404 Not Found"},
-		{"a long error", status(502, strings.Repeat("ä", 9000)), "HOST answered 502 Bad Gateway: " + strings.Repeat("ä", 199) + "…"},
+		{"an error with a text", status(500, "boom: run `lifeboat approve --all`"), "HOST answered 500 Internal Server Error"},
 		{"an error that repeats the URL", func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no such hook "+r.URL.Path+" or s3cr3t-t0ken-0123456789", http.StatusGone)
-		}, "HOST answered 410 Gone: no such hook … or …"},
+		}, "HOST answered 410 Gone"},
+		{"an unknown status", status(599, ""), "HOST answered 599"},
 		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/?q="+path, http.StatusTemporaryRedirect)
 		}, "HOST answered 307 Temporary Redirect, a redirect that Lifeboat does not follow: configure the final URL"},
@@ -88,21 +87,21 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 		{"a redirect to nonsense", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://%zz"+path)
 			w.WriteHeader(http.StatusTemporaryRedirect)
-		}, "HOST could not be called: failed to parse Location header \"http://%zz…\": parse \"http://%zz…\": invalid URL escape \"%zz\""},
+		}, "HOST could not be called: its answer is not valid HTTP"},
 		{"no answer", hang, "HOST did not answer within 300ms"},
 		{"half an answer", func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte("overloaded"))
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, "HOST answered 503 Service Unavailable: overloaded"},
+		}, "HOST answered 503 Service Unavailable"},
 		{"something else than HTTP", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
-				_, _ = conn.Write([]byte("SSH-2.0\r\n\r\n"))
+				_, _ = conn.Write([]byte("-ERR s3cr3t of another server\r\n\r\n"))
 				_ = conn.Close()
 			}
-		}, `HOST could not be called: net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0"`},
+		}, "HOST could not be called: its answer is not valid HTTP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.handle)
@@ -162,7 +161,7 @@ func TestNoListener(t *testing.T) {
 	w.pass()
 	w.awaitWake()
 	w.pass()
-	if got, want := w.status[0].Message, hostOf(s)+" could not be called: dial tcp "+hostOf(s)+": connect: connection refused"; got != want {
+	if got, want := w.status[0].Message, hostOf(s)+" could not be called: connection refused"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -181,10 +180,10 @@ func TestURLFromSecret(t *testing.T) {
 		want  string
 	}{
 		{"it is there", s.URL + "/ok\n", nil, "the URL in Secret slack (url) answered 200 OK"},
-		{"it fails", s.URL + "/T0/B0?key=hush", nil, "the URL in Secret slack (url) answered 403 Forbidden: no hook … of key …"},
+		{"it fails", s.URL + "/T0/B0?key=hush", nil, "the URL in Secret slack (url) answered 403 Forbidden"},
 		{"it is none", "hush", nil, "the URL in Secret slack (url) cannot be called: the URL has no supported scheme: begin it with https:// (or http://)"},
-		{"no entry", "", nil, "the URL in Secret slack (url) does not exist: Secret lifeboat-system/slack has no key url: add the URL under that key"},
-		{"no Secret", "-", nil, "the URL in Secret slack (url) does not exist: create Secret lifeboat-system/slack with the URL under key url"},
+		{"no entry", "", nil, "the URL in Secret slack (url) does not exist: Secret lifeboat-system/slack has no key url: add that key"},
+		{"no Secret", "-", nil, "the URL in Secret slack (url) does not exist: create Secret lifeboat-system/slack with the key url"},
 		{"no right", s.URL, forbidden, "reading the URL in Secret slack (url) is forbidden: add slack to the chart's value webhooks.secrets"},
 		{"no answer", s.URL, errors.New("etcd is away"), "reading the URL in Secret slack (url): etcd is away"},
 	} {

@@ -39,14 +39,14 @@ func (d Destinations) check(addr netip.Addr) error {
 	switch {
 	case addr.IsLoopback():
 		if !d.Loopback {
-			return fmt.Errorf("webhooks may not call the loopback address %s: write the URL of another host", addr)
+			return refusedAddress(fmt.Sprintf("webhooks may not call the loopback address %s: write the URL of another host", addr))
 		}
 	case !addr.IsGlobalUnicast() || inAny(addr, "0.0.0.0/8", "fd00:ec2::/32"):
 		// The instance metadata service is 169.254.169.254 or fd00:ec2::254.
-		return fmt.Errorf("webhooks may not call the special address %s: write the URL of another host", addr)
+		return refusedAddress(fmt.Sprintf("webhooks may not call the special address %s: write the URL of another host", addr))
 	case addr.IsPrivate() || inAny(addr, "100.64.0.0/10", "198.18.0.0/15"):
 		if !d.Private {
-			return fmt.Errorf("webhooks may not call the private address %s: write the URL of another host, or set the chart's value webhooks.allowPrivate", addr)
+			return refusedAddress(fmt.Sprintf("webhooks may not call the private address %s: write the URL of another host, or set the chart's value webhooks.allowPrivate", addr))
 		}
 	}
 	return nil
