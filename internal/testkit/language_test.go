@@ -64,7 +64,7 @@ func TestNamesOfTestsAreShort(t *testing.T) {
 }
 
 // skippedDirs hold what others wrote, what is generated, and what is built.
-var skippedDirs = map[string]bool{".git": true, "bin": true, "testdata": true, "samples": true, "node_modules": true}
+var skippedDirs = map[string]bool{".git": true, "bin": true, "dist": true, "testdata": true, "samples": true, "node_modules": true}
 
 // maxWords is the longest sentence of a document, in words.
 const maxWords = 25

@@ -3,7 +3,7 @@
 //
 // The go command builds each from a nested module (modules/NAME). The results are in a cache outside
 // the tree. The key of an entry is a digest of all its inputs, so a second call finds it within
-// milliseconds.
+// milliseconds. Archives of the sandbox contain the programs, and need neither Go nor the sources.
 package assets
 
 import (
@@ -176,9 +176,13 @@ func karpenterLDFlags(version string) string {
 }
 
 func newBuilder(progress io.Writer) (*builder, error) {
-	source, err := findSource()
+	prebuilt, err := findPrebuilt()
 	if err != nil {
 		return nil, err
+	}
+	source, sourceErr := findSource()
+	if sourceErr != nil && prebuilt == "" {
+		return nil, sourceErr
 	}
 	cache := os.Getenv(CacheEnv)
 	if cache == "" {
@@ -192,5 +196,5 @@ func newBuilder(progress io.Writer) (*builder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cache for the sandbox's programs: %w", err)
 	}
-	return &builder{source: source, cache: cache, progress: newProgress(progress)}, nil
+	return &builder{prebuilt: prebuilt, source: source, sourceErr: sourceErr, cache: cache, progress: newProgress(progress)}, nil
 }

@@ -34,9 +34,11 @@ type module struct {
 const unpinned = "v0"
 
 type builder struct {
-	source   string // Lifeboat's root directory
-	cache    string
-	progress *progress
+	prebuilt  string // a directory as Export writes it; empty: there is none
+	source    string // Lifeboat's root directory; empty: see sourceErr
+	sourceErr error
+	cache     string
+	progress  *progress
 }
 
 // entry is a module's place in the cache.
@@ -52,6 +54,12 @@ func (e entry) binary() string { return filepath.Join(e.home, e.name) }
 
 // ensure returns the program of m and its version, and builds it first if the cache lacks it.
 func (b *builder) ensure(ctx context.Context, m module) (path, version string, err error) {
+	if path, version, found := prebuilt(b.prebuilt, m.name); found {
+		return path, version, nil
+	}
+	if b.source == "" {
+		return "", "", fmt.Errorf("looking for %s: %w", m.name, b.sourceErr)
+	}
 	e, err := b.locate(m)
 	if err != nil {
 		return "", "", fmt.Errorf("looking for %s: %w", m.name, err)

@@ -19,9 +19,21 @@ import (
 
 func main() {
 	all := flag.Bool("all", false, "build the programs for `make e2e`; the default is those for `make test`")
+	out := flag.String("o", "", "directory to copy the programs of the demo to, Karpenter among them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *out != "" {
+		paths, err := assets.EnsureKarpenter(ctx, os.Stderr)
+		if err == nil {
+			err = assets.Export(paths, *out)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	for _, ensure := range steps(*all) {
 		if _, err := ensure(ctx, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
