@@ -11,7 +11,7 @@ export GOFLAGS := -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills lint gen verify build
+.PHONY: help demo test race e2e tally model kills lint gen verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,15 @@ lint: ## Vet and lint; check for known vulnerabilities and for stale generated f
 gen: ## Generate deep copies, CRDs and RBAC rules from the Go types
 	@$(TOOL) controller-gen object paths=./api/... crd output:crd:dir=charts/lifeboat/crds
 	@$(TOOL) controller-gen rbac:roleName=lifeboat-controller paths=./internal/... output:rbac:dir=charts/lifeboat/rbac
+
+image: ## Write lifeboatd's image for amd64 and arm64 to dist/image; PUSH=HOST/lifeboatd also pushes it
+	@VERSION='$(VERSION)' PUSH='$(PUSH)' hack/release.sh image
+
+release: ## Write all files of a release to dist/ (docs/guides/releases.md)
+	@VERSION='$(VERSION)' hack/release.sh release
+
+push: ## Push image and chart of dist/ to PUSH=HOST/PATH
+	@PUSH='$(PUSH)' hack/release.sh push
 
 verify: ## Run what CI runs
 	@.ci/run
