@@ -90,7 +90,7 @@ func TestExplain(t *testing.T) {
 		ID: "n2", Kind: notice.KindInstanceStatus, Source: notice.SourceEC2, Subject: "instance status",
 		Time: metav1.NewTime(clock.Add(-5 * time.Minute)), ReceivedTime: metav1.NewMicroTime(clock.Add(-time.Minute)),
 	})
-	ofPool := append(mixedNode(), sick)
+	ofPool := append(mixedNode(), sick, policyOf(v1alpha1.ActionTerminate, notice.KindInstanceStatus))
 	ofPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "web"})
 	broken := databases()
 	broken.Spec.Rules[0].Action = "Drian"

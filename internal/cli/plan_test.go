@@ -87,8 +87,8 @@ func TestPlan(t *testing.T) {
 		{"scheduled", mixedNode(), []string{nodeName, "--kind", "scheduled"}, ExitOK},
 		{"shutting-down", mixedNode(), []string{nodeName, "--kind", "state"}, ExitOK},
 		{"withdrawn", append(mixedNode(), calledOff), []string{nodeName}, ExitOK},
-		{"terminate", inPool, []string{nodeName, "--kind", "status"}, ExitOK},
-		{"pool-full", poolFull, []string{nodeName, "--kind", "status"}, ExitOK},
+		{"terminate", append(inPool, policyOf(v1alpha1.ActionTerminate, notice.KindInstanceStatus)), []string{nodeName, "--kind", "status"}, ExitOK},
+		{"pool-full", append(poolFull, policyOf(v1alpha1.ActionTerminate, notice.KindInstanceStatus)), []string{nodeName, "--kind", "status"}, ExitOK},
 		{"left-behind", append(mixedNode(), respect, pinned, job), []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
 		{"json", slow, []string{nodeName, "-o", "json"}, ExitDoesNotFit},
 	} {

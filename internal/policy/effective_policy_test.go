@@ -95,17 +95,17 @@ func TestPodStrategy(t *testing.T) {
 	}
 }
 
-func TestFailingInstanceIsTerminatedIfReplaced(t *testing.T) {
+func TestFailingInstanceIsOnlyReportedByDefault(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		node    *corev1.Node
 		want    v1alpha1.Action
 		message string
 	}{
-		{"of a NodePool", ofPool("web"), v1alpha1.ActionTerminate, "Terminate: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its pool replaces it"},
-		{"of a node group", node(map[string]string{"eks.amazonaws.com/nodegroup": "web"}), v1alpha1.ActionTerminate, "Terminate: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its pool replaces it"},
-		{"of none", node(nil), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node belongs to no pool, so nothing would replace it"},
-		{"no node", nil, v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node belongs to no pool, so nothing would replace it"},
+		{"of a NodePool", ofPool("web"), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks; a policy with action Terminate lets its pool replace it"},
+		{"of a node group", node(map[string]string{"eks.amazonaws.com/nodegroup": "web"}), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks; a policy with action Terminate lets its pool replace it"},
+		{"of none", node(nil), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"},
+		{"no node", nil, v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{build("n", notice.KindInstanceStatus)}, Node: c.node})

@@ -34,7 +34,7 @@ func TestInvalidPolicyStillGates(t *testing.T) {
 		awaits bool
 	}{
 		"a planned stop, half an hour away":     {planned, v1alpha1.ActionDrain, true},
-		"an instance that fails its checks":     {build("sick", notice.KindInstanceStatus), v1alpha1.ActionTerminate, true},
+		"an instance that fails its checks":     {build("sick", notice.KindInstanceStatus), v1alpha1.ActionNotify, false},
 		"a spot interruption":                   {spot(), v1alpha1.ActionDrain, false},
 		"an instance that shuts down":           {state(notice.StateShuttingDown), v1alpha1.ActionDrain, false},
 		"a group that terminates the instance":  {build("asg", notice.KindAutoScalingTermination), v1alpha1.ActionDrain, false},
@@ -61,19 +61,6 @@ func TestInvalidPolicyStillGates(t *testing.T) {
 		if d, _ = policy.Decide(facts); d.AwaitsApproval || d.Action != c.action {
 			t.Errorf("%s, approved: %s", name, d.Message)
 		}
-	}
-}
-
-// The deadline that Lifeboat sets for its own termination does not count as one that the
-// instance cannot outlive.
-func TestPolicyBecomesInvalidDuringDrain(t *testing.T) {
-	t.Parallel()
-	d, _ := policy.Decide(policy.Facts{
-		Now: noon.Add(time.Minute), Notices: []v1alpha1.Notice{build("sick", notice.KindInstanceStatus)}, Node: ofPool("db"),
-		Begun: noon, Policies: []v1alpha1.InterruptionPolicy{gated()},
-	})
-	if !d.AwaitsApproval {
-		t.Error(d.Message)
 	}
 }
 

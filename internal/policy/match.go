@@ -81,7 +81,7 @@ type defaultRule struct {
 //
 //nolint:gocyclo // one row for each kind
 func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
-	const terminate, drain, notify = v1alpha1.ActionTerminate, v1alpha1.ActionDrain, v1alpha1.ActionNotify
+	const drain, notify = v1alpha1.ActionDrain, v1alpha1.ActionNotify
 	switch n.Kind {
 	case notice.KindSpotInterruption: // two minutes, which cannot be extended
 		return defaultRule{n.Kind, drain, true, "EC2 takes the instance back"}
@@ -99,11 +99,11 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 			return defaultRule{n.Kind, drain, n.InstanceAction != notice.ActionReboot, "AWS has planned it"}
 		}
 	case notice.KindInstanceStatus:
+		// Termination cannot be undone, and the checks of a whole zone can be wrong.
 		if node == nil || Pool(node) == "" {
-			return defaultRule{n.Kind, notify, false, "the node belongs to no pool, so nothing would replace it"}
+			return defaultRule{n.Kind, notify, false, "the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"}
 		}
-		// for a share of the pool at a time
-		return defaultRule{n.Kind, terminate, false, "the instance fails its status checks, and its pool replaces it"}
+		return defaultRule{n.Kind, notify, false, "the instance fails its status checks; a policy with action Terminate lets its pool replace it"}
 	case notice.KindRebalanceRecommendation: // most such warnings are not followed by a reclaim
 		return defaultRule{n.Kind, notify, false, "the instance is only at risk"}
 	case notice.KindInstanceStateChange:

@@ -71,13 +71,14 @@ func TestNoticeThatDrainsNowTakesPrecedence(t *testing.T) {
 	deaf := named("deaf", 0, on(v1alpha1.ActionIgnore, notice.KindSpotInterruption), on(v1alpha1.ActionDrain, notice.KindInstanceStatus))
 	asking := on(v1alpha1.ActionDrain, notice.KindScheduledChange)
 	asking.Approval = v1alpha1.ApprovalRequired
+	replaces := []v1alpha1.InterruptionPolicy{named("replaces", 0, on(v1alpha1.ActionTerminate, notice.KindInstanceStatus))}
 	for name, tc := range map[string]struct {
 		notices  []v1alpha1.Notice
 		policies []v1alpha1.InterruptionPolicy
 		rules    string
 		next     time.Time
 	}{
-		"a sick instance, though a change is planned":        {[]v1alpha1.Notice{planned, sick}, nil, "sick", time.Time{}},
+		"a sick instance, though a change is planned":        {[]v1alpha1.Notice{planned, sick}, replaces, "sick", time.Time{}},
 		"a stop, though there is maintenance before":         {[]v1alpha1.Notice{maintenance, stop}, nil, "s", time.Time{}},
 		"a stop tomorrow, after maintenance":                 {[]v1alpha1.Notice{maintenance, tomorrow}, nil, "maintenance", noon.Add(23 * time.Hour)},
 		"the first of two that are planned":                  {[]v1alpha1.Notice{planned, tomorrow}, nil, "tomorrow", in12Days.Add(-time.Hour)},

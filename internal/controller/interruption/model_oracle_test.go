@@ -199,10 +199,6 @@ func (c case_) ruleFor(p *v1alpha1.InterruptionPolicy, n v1alpha1.Notice) v1alph
 		if n.InstanceAction == "stop" || n.InstanceAction == "reboot" {
 			return v1alpha1.Rule{Action: v1alpha1.ActionDrain}
 		}
-	case notice.KindInstanceStatus:
-		if c.node != nil && c.node.Labels["karpenter.sh/nodepool"] != "" {
-			return v1alpha1.Rule{Action: v1alpha1.ActionTerminate}
-		}
 	}
 	return v1alpha1.Rule{Action: v1alpha1.ActionNotify}
 }

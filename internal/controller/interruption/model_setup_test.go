@@ -117,9 +117,12 @@ func (r *modelRun) drawPolicy(name string) *v1alpha1.InterruptionPolicy {
 func (r *modelRun) drawRule() v1alpha1.Rule {
 	rule := v1alpha1.Rule{
 		Kinds: []string{pick(r, "*", notice.KindSpotInterruption, notice.KindScheduledChange, notice.KindScheduledChange,
-			notice.KindRebalanceRecommendation, notice.KindInstanceStateChange, notice.KindInstanceStatus)},
+			notice.KindRebalanceRecommendation, notice.KindInstanceStateChange, notice.KindInstanceStatus, notice.KindInstanceStatus)},
 		Action: pick(r, v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionTerminate,
 			v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionDrain),
+	}
+	if rule.Kinds[0] == notice.KindInstanceStatus && r.c.Chance(.8) { // the default terminates nothing
+		rule.Action = v1alpha1.ActionTerminate
 	}
 	if rule.Action == v1alpha1.ActionIgnore || rule.Action == v1alpha1.ActionNotify {
 		return rule

@@ -189,7 +189,9 @@ func TestPlannedChangeDoesNotHideFailingInstance(t *testing.T) {
 	}
 	n := node("a", instance)
 	n.Labels["karpenter.sh/nodepool"] = "pool"
-	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)), sick), n, pod("web-1"))
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)), sick), n, pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Rules = []v1alpha1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1alpha1.ActionTerminate}}
+	}))
 	w.settle(2 * time.Second)
 	if s := w.record().Status; s.Decision.Action != v1alpha1.ActionTerminate || len(w.asked) == 0 {
 		t.Errorf("phase %s, %s: %s", s.Phase, s.Kind, s.Decision.Message)
