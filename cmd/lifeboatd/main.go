@@ -32,17 +32,26 @@ func root() *cobra.Command {
 		Use: "lifeboatd", Short: "Move pods off AWS nodes before an interruption",
 		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(controller(), agent())
+	cmd.AddCommand(controller(), agent(), check())
 	return cmd
 }
 
 func controller() *cobra.Command {
-	var c app.Config
+	var (
+		c    app.Config
+		mode string
+	)
 	cmd := &cobra.Command{
 		Use: "controller", Short: "Run the controller that receives notices and drains nodes",
 		Example: "  lifeboatd controller --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return app.Run(cmd.Context(), c) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if c.Observe, err = app.ParseMode(mode); err != nil {
+				return err
+			}
+			return app.Run(cmd.Context(), c)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file (default: the pod's service account)")
@@ -68,6 +77,7 @@ func controller() *cobra.Command {
 	f.BoolVar(&c.Webhooks.Loopback, "webhook-allow-loopback", false, "let webhooks of policies call loopback addresses (for tests)")
 	f.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the leader election lease (default: the pod's namespace)")
 	f.BoolVar(&c.Surge, "surge", true, "surge pods if a policy says so; false evicts them, and needs no permission to patch pods")
+	f.StringVar(&mode, "mode", app.ModeAct, "Act, or Observe: receive notices, decide and report, but change no node, pod or AWS resource")
 	f.DurationVar(&c.Margin, "margin", 10*time.Second, "time to keep between the end of a pod and a hard deadline")
 	f.DurationVar(&c.TTL, "ttl", 24*time.Hour, "time to keep completed Interruptions")
 	f.BoolVar(&c.Development, "text-logs", false, "log as text instead of JSON")

@@ -62,12 +62,14 @@ func Run(ctx context.Context, c Config) error {
 		return errors.New("no AWS region: set --region or AWS_REGION")
 	}
 	cloud.Region = c.Region
+	cloud = c.guardCloud(cloud)
 	c = c.resolveClusterName(ctx, sqs.NewFromConfig(cloud))
 
 	cluster, err := clusterConfig(c.Kubeconfig)
 	if err != nil {
 		return err
 	}
+	c.guardCluster(cluster)
 	mgr, err := newManager(cluster, c)
 	if err != nil {
 		return fmt.Errorf("reaching the cluster at %s: %w", cluster.Host, err)
@@ -75,7 +77,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := assemble(ctx, mgr, cloud, c); err != nil {
 		return err
 	}
-	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "cluster", c.ClusterName, "account", c.Account, "region", c.Region, "surge", c.Surge)
+	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "cluster", c.ClusterName, "account", c.Account, "region", c.Region, "surge", c.Surge, "observe", c.Observe)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running: %w", err)
 	}

@@ -69,6 +69,8 @@ type Config struct {
 	// Surge lets Lifeboat start the successor of a pod before it evicts the pod. That
 	// needs the permission to patch pods.
 	Surge bool
+	// Observe records, decides and reports only: see observe.go.
+	Observe bool
 	// TTL is how long finished Interruptions are kept.
 	TTL time.Duration
 	// Development logs text instead of JSON.
@@ -109,6 +111,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Account != "" && !account.MatchString(c.Account) {
 		return c, fmt.Errorf("--account %q is not an AWS account id: write its twelve digits", c.Account)
+	}
+	if c.Observe && c.CanaryInterval != 0 {
+		return c, errors.New("--canary-interval writes to EventBridge, which --mode=Observe does not: leave one of them out")
 	}
 	return c, c.checkTimes()
 }

@@ -101,7 +101,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, HookRunner: runner,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
 		Metrics: loopMetrics, Events: recorder,
-		Clock: time.Now, Margin: c.Margin, SurgeDisabled: !c.Surge, TTL: c.TTL, FlushInterval: status.FlushInterval,
+		Clock: time.Now, Margin: c.Margin, SurgeDisabled: !c.Surge, Observe: c.Observe, TTL: c.TTL, FlushInterval: status.FlushInterval,
 	}
 	groups.addTo(&options, c)
 	loop := interruption.New(options)
@@ -116,14 +116,20 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err != nil {
 		return err
 	}
-	return errors.Join(
+	reporting := errors.Join(
 		mgr.Add(runner), mgr.Add(recorder),
 		loop.Register(mgr, changed, wanted, replaced),
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
+		policystatus.New(mgr.GetClient()).Register(mgr),
+	)
+	if c.Observe {
+		return reporting
+	}
+	return errors.Join(
+		reporting,
 		nodecleanup.New(nodecleanup.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&nodecleanup.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
-		policystatus.New(mgr.GetClient()).Register(mgr),
 		groups.addLoops(mgr, nodes, recorder, c),
 	)
 }

@@ -74,6 +74,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		return undecided(update, facts), nil
 	}
 	decision = forceDrainDetached(facts, decision)
+	if c.Observe {
+		decision.Message = "nothing is done, because the controller runs with mode Observe; with mode Act: " + decision.Message
+	}
 	if err := c.observePods(ctx, facts, decision); err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
 	}

@@ -84,6 +84,8 @@ type Options struct {
 	Margin time.Duration
 	// SurgeDisabled evicts pods that a policy would surge.
 	SurgeDisabled bool
+	// Observe decides and plans, and leaves nodes, pods, instances and lifecycle hooks alone.
+	Observe bool
 	// FlushInterval is how long a transitional change of the status may stay unwritten
 	// after the last write; zero: every change is written at once.
 	FlushInterval time.Duration

@@ -91,12 +91,17 @@ func stepsFor(a v1alpha1.Action) []step {
 func (p *pass) act(ctx context.Context) error {
 	p.outcome.requeueAt(p.decision.Next)
 	steps := stepsFor(p.decision.Action)
-	if p.decision.Withdrawn {
+	switch {
+	case p.Observe && p.decision.Withdrawn:
+		steps = []step{complete}
+	case p.Observe:
+		steps = []step{awaitInstanceGone, complete}
+	case p.decision.Withdrawn:
 		steps = []step{restoreNode, complete}
 	}
 	err := p.walk(ctx, steps)
 	p.walked = true
-	if !p.decision.Withdrawn && !apierrors.IsConflict(err) {
+	if !p.decision.Withdrawn && !p.Observe && !apierrors.IsConflict(err) {
 		err = errors.Join(err, p.callHooks(ctx))
 	}
 	p.apply()
