@@ -4,9 +4,9 @@ package chart
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -14,6 +14,7 @@ import (
 	helmchart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	release "helm.sh/helm/v4/pkg/release/v1"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -55,6 +56,8 @@ type Manifests struct {
 	CRDs []*unstructured.Unstructured
 	// Objects are in Helm's installation order.
 	Objects []*unstructured.Unstructured
+	// Tests are the Pods of `helm test`.
+	Tests []*unstructured.Unstructured
 	// Notes is the text that Helm prints at the end.
 	Notes string
 }
@@ -76,10 +79,10 @@ func render(ctx context.Context, o Options) (Manifests, error) {
 	if o.Namespace == "" {
 		o.Namespace = Namespace
 	}
-	release := common.ReleaseOptions{
+	options := common.ReleaseOptions{
 		Name: Release, Namespace: o.Namespace, Revision: 1, IsInstall: !o.Upgrade, IsUpgrade: o.Upgrade,
 	}
-	values, err := util.ToRenderValues(c, o.Values, release, nil)
+	values, err := util.ToRenderValues(c, o.Values, options, nil)
 	if err != nil {
 		return Manifests{}, err
 	}
@@ -128,8 +131,15 @@ func splitManifests(c *helmchart.Chart, files map[string]string) (Manifests, err
 	if err != nil {
 		return m, err
 	}
-	if len(hooks) > 0 {
-		return m, errors.New("the chart has hooks, which only Helm can run")
+	for _, hook := range hooks {
+		if !slices.Equal(hook.Events, []release.HookEvent{release.HookTest}) {
+			return m, fmt.Errorf("the chart has the hook %s, which only Helm can run", hook.Path)
+		}
+		obj, err := parse(hook.Path, hook.Manifest)
+		if err != nil {
+			return m, err
+		}
+		m.Tests = append(m.Tests, obj)
 	}
 	for _, manifest := range manifests {
 		obj, err := parse(manifest.Name, manifest.Content)

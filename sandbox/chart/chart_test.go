@@ -56,7 +56,23 @@ const everything = `
 image: {tag: v9, digest: 'sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', pullPolicy: Always, pullSecrets: [{name: pull}]}
 aws: {account: '123456789012', region: eu-west-1, clusterName: prod.example.com}
 commonLabels: {team: platform}
+commonAnnotations: {argocd.argoproj.io/sync-wave: '5'}
+extraObjects:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: extra, labels: {team: platform}, annotations: {argocd.argoproj.io/sync-wave: '5'}}}
 controller:
+  canaryInterval: 10m
+  revisionHistoryLimit: 7
+  terminationGracePeriodSeconds: 45
+  strategy: {type: Recreate}
+  topologySpreadConstraints: [{topologyKey: rack, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]
+  startupProbe: {failureThreshold: 30}
+  envFrom: [{secretRef: {name: proxy}}]
+  extraVolumes: [{name: ca, configMap: {name: ca}}]
+  extraVolumeMounts: [{name: ca, mountPath: /ca}]
+  initContainers: [{name: first, image: first}]
+  sidecars: [{name: beside, image: beside}]
+  dnsConfig: {options: [{name: ndots, value: '1'}]}
+  hostAliases: [{ip: 10.0.0.1, hostnames: [proxy]}]
   replicas: 3
   serviceAccount: {annotations: {a: b}}
   extraArgs: [--text-logs=true]
@@ -76,7 +92,9 @@ agent:
   podLabels: {e: f}
 hooks: {namespaces: [default, kube-public]}
 webhooks: {secrets: [slack, pager]}
-metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}}
+metrics:
+  serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}
+  podMonitor: {enabled: true, namespace: monitoring, scrapeTimeout: 5s, sampleLimit: 1000000, relabelings: [{action: labeldrop, regex: pod}], endpointConfig: {honorLabels: true}}
 `
 
 // sets are values that must work: the examples and other combinations.
@@ -129,7 +147,7 @@ func TestChartRelease(t *testing.T) {
 	}
 	want := []string{
 		"PodDisruptionBudget lifeboat-controller",
-		"ServiceAccount lifeboat-controller", "ServiceAccount lifeboat-agent",
+		"ServiceAccount lifeboat-controller", "ServiceAccount lifeboat-agent", "ConfigMap extra",
 		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-controller", "ClusterRole lifeboat-operator", "ClusterRole lifeboat-nodegroups",
 		"ClusterRoleBinding lifeboat-agent", "ClusterRoleBinding lifeboat-controller",
 		"Role lifeboat-controller", "Role lifeboat-hooks", "Role lifeboat-hooks", "Role lifeboat-webhooks",
@@ -138,7 +156,7 @@ func TestChartRelease(t *testing.T) {
 		"DaemonSet lifeboat-agent", "Deployment lifeboat-controller",
 		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller-background", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
 		"Lease lifeboat-drills",
-		"PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
+		"PodMonitor lifeboat", "PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
 		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-interruptions",
 		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-interruptions",
 	}
@@ -148,6 +166,9 @@ func TestChartRelease(t *testing.T) {
 	for _, o := range m.Objects {
 		if got := o.GetLabels()["team"]; got != "platform" {
 			t.Errorf("%s %s has the label team=%q, want the common one", o.GetKind(), o.GetName(), got)
+		}
+		if got := o.GetAnnotations()["argocd.argoproj.io/sync-wave"]; got != "5" {
+			t.Errorf("%s %s has the sync wave %q, want the common annotation", o.GetKind(), o.GetName(), got)
 		}
 	}
 }
@@ -306,6 +327,10 @@ func TestRefusals(t *testing.T) {
 		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may not run Jobs"},
 		"an invalid hook name":              {"controller: {lifecycleHooks: ['a: b']}", "at '/controller/lifecycleHooks/0': 'a: b' does not match pattern"},
 		"a Secret with its namespace":       {"webhooks: {secrets: [lifeboat-system/slack]}", "at '/webhooks/secrets/0': 'lifeboat-system/slack' does not match pattern"},
+		"a probe of something else":         {"controller: {livenessProbe: {exec: {command: [ls]}}}", "at '/controller/livenessProbe/exec'"},
+		"a mode in lower case":              {"mode: observe", "at '/mode': value must be one of 'Act', 'Observe'"},
+		"a canary without a unit":           {"controller: {canaryInterval: '10'}", "at '/controller/canaryInterval'"},
+		"a monitor's label that is ours":    {"metrics: {podMonitor: {labels: {helm.sh/chart: mine}}}", "metrics.podMonitor.labels sets helm.sh/chart"},
 		"a monitor of Services left out":    {"metrics: {service: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor needs the Services: set metrics.service=true"},
 	} {
 		t.Run(name, func(t *testing.T) {

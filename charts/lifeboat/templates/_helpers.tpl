@@ -22,6 +22,17 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- end }}
 
+{{/* Labels and annotations of an object. Arg: dict "part" "root"; "labels" and
+"annotations" are of this object only. */}}
+{{- define "lifeboat.metadata" -}}
+labels:
+  {{- .labels | default (include "lifeboat.labels" . | fromYaml) | toYaml | nindent 2 }}
+{{- with merge (deepCopy (.annotations | default dict)) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "lifeboat.image" -}}
 {{- $repository := required "image.repository is empty: write where lifeboatd's image is in your registry, such as --set image.repository=HOST/lifeboatd; no registry is assumed" .Values.image.repository -}}
 {{- if .Values.image.digest -}}
@@ -35,31 +46,44 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- required "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat aws setup` prints" .Values.aws.queueURL -}}
 {{- end }}
 
-{{/* The security context of the containers: no privileges. */}}
-{{- define "lifeboat.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
-{{- end }}
-
-{{- define "lifeboat.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile: {type: RuntimeDefault}
-{{- end }}
-
 {{/* Probes of /healthz and /readyz. Arg: the part's values. */}}
 {{- define "lifeboat.probes" -}}
-{{- $host := ternary "host: 127.0.0.1, " "" .hostNetwork -}}
-livenessProbe:
-  httpGet: {path: /healthz, {{ $host }}port: health}
-  periodSeconds: 10
-  failureThreshold: 6
-readinessProbe:
-  httpGet: {path: /readyz, {{ $host }}port: health}
-  periodSeconds: 5
+{{- $paths := dict "livenessProbe" "/healthz" "readinessProbe" "/readyz" "startupProbe" "/healthz" -}}
+{{- $probes := dict -}}
+{{- range $probe, $path := $paths -}}
+{{- with get $ $probe -}}
+{{- $get := dict "path" $path "port" "health" -}}
+{{- if $.hostNetwork }}{{ $_ := set $get "host" "127.0.0.1" }}{{ end -}}
+{{- $_ := set $probes $probe (merge (dict "httpGet" $get) .) -}}
+{{- end -}}
+{{- end -}}
+{{ with $probes }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{/* The fields of a pod that are values as they are. Arg: the part's values. */}}
+{{- define "lifeboat.podFields" -}}
+{{- $names := dict "terminationGracePeriodSeconds" "terminationGracePeriodSeconds" "podSecurityContext" "securityContext" "dnsConfig" "dnsConfig" "hostAliases" "hostAliases" "initContainers" "initContainers" "extraVolumes" "volumes" -}}
+{{- $fields := dict -}}
+{{- range $value, $field := $names -}}
+{{- with get $ $value }}{{ $_ := set $fields $field . }}{{ end -}}
+{{- end -}}
+{{ with $fields }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{/* The fields of a container that are values as they are. Arg: the part's values. */}}
+{{- define "lifeboat.containerFields" -}}
+resources:
+  {{- toYaml .resources | nindent 2 }}
+securityContext:
+  {{- toYaml .securityContext | nindent 2 }}
+{{- with .envFrom }}
+envFrom:
+{{ toYaml . }}
+{{- end }}
+{{- with .extraVolumeMounts }}
+volumeMounts:
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* Addresses to serve on; with hostNetwork never all addresses of the node. The kubelet

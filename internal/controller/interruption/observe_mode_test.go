@@ -34,6 +34,7 @@ func TestObserveModeLeavesNodeAndPodsAlone(t *testing.T) {
 			if !strings.HasPrefix(s.Decision.Message, "nothing is done, because the controller runs with mode Observe; with mode Act: ") || s.Decision.Policy != "team" {
 				t.Errorf("the decision is %+v", s.Decision)
 			}
+			w.stopped("web-1") // the pod garbage collector deletes it
 			w.remove(w.node())
 			w.settle(time.Minute)
 			if s := w.record().Status; s.CompletionTime == nil {
