@@ -51,7 +51,7 @@ func prebuilt(dir, name string) (path, version string, found bool) {
 }
 
 // Export copies the programs into dir, each with the others of its module:
-// NAME-VERSION/NAME.
+// NAME-VERSION/NAME. dir must not have them already.
 func Export(p Paths, dir string) error {
 	for path, version := range map[string]string{
 		p.Kubernetes: p.KubernetesVersion, p.Kwok: p.KwokVersion, p.Karpenter: p.KarpenterVersion,
