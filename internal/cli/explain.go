@@ -92,6 +92,7 @@ func (s *session) explain(ctx context.Context, f whatIf, arg string) error {
 	if err != nil {
 		return err
 	}
+	s.warnOfSkew(ctx, c)
 	e := w.explain(s)
 	if s.isJSON() {
 		return s.writeJSON(e)

@@ -77,6 +77,7 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	if err != nil {
 		return err
 	}
+	s.warnOfSkew(ctx, c)
 	decision, counts := policy.Decide(w.policy)
 	if err := w.observePods(ctx, c, decision); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
 // Exit codes. The help text of the program documents them.
@@ -46,6 +47,8 @@ type session struct {
 	interactive bool
 	now         func() time.Time
 	flags       command.Globals
+	// clientVersion is the version of this program.
+	clientVersion string
 	// The following reach outside of the process; tests replace them.
 	connect      func(ctx context.Context) (cluster, error)
 	connectCloud func(ctx context.Context, zone string) (cloud, error)
@@ -63,6 +66,7 @@ func newSession(env Env) *session {
 		interactive: terminal.IsTerminal(env.In),
 		now:         time.Now,
 	}
+	s.clientVersion = version.Get().Version
 	s.connect = s.connectKubernetes
 	s.connectCloud = s.connectAWS
 	s.observeGroup = s.observeAWSGroup
