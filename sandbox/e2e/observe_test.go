@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-// writesPolicy makes the API server log every write.
-const writesPolicy = `
+// allWritesPolicy makes the API server log every write.
+const allWritesPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -27,7 +27,7 @@ rules:
 // audit log shows whether it acted.
 func TestObserveModeWritesOnlyOwnObjects(t *testing.T) {
 	t.Parallel()
-	args, log := auditArgs(t, writesPolicy)
+	args, log := auditArgs(t, allWritesPolicy)
 	r := newRigWith(t, sandbox.Options{LifeboatdArgs: []string{"--mode=Observe"}, APIServerArgs: args})
 	interrupted, pods := r.stage()
 	before := r.settled(interrupted)
