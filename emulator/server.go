@@ -80,6 +80,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{scope: scope, States: newStates(scope, o)}
 	s.services = s.States.services()
 	s.Gate = wire.NewGate(s.States.STS.Identify, s.States.CloudTrail.Record)
+	s.Gate.Authorize(s.authorize)
 	var err error
 	if s.router, err = wire.NewRouter(scope, log, s.Gate, s.services); err != nil {
 		return nil, fmt.Errorf("registering services: %w", err)

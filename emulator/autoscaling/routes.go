@@ -57,6 +57,7 @@ func Service(s *State) wire.Service {
 		XMLNamespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/",
 		Background:   s.Run,
 		Resource:     s.resource,
+		Accesses:     s.accesses,
 		Actions:      actions,
 	}
 }

@@ -207,10 +207,8 @@ type tagsInput struct {
 	} `query:"Tag"`
 }
 
-func (a *api) createTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wire.None, error) {
-	if len(in.ResourceIDs) == 0 {
-		return nil, missingParameter("ResourceId")
-	}
+// tags are the tags with their values; one without a value is empty.
+func (in *tagsInput) tags() map[string]string {
 	tags := map[string]string{}
 	for _, t := range in.Tags {
 		tags[t.Key] = ""
@@ -218,7 +216,14 @@ func (a *api) createTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wi
 			tags[t.Key] = *t.Value
 		}
 	}
-	return nil, a.state.CreateTags(in.ResourceIDs, tags)
+	return tags
+}
+
+func (a *api) createTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wire.None, error) {
+	if len(in.ResourceIDs) == 0 {
+		return nil, missingParameter("ResourceId")
+	}
+	return nil, a.state.CreateTags(in.ResourceIDs, in.tags())
 }
 
 func (a *api) deleteTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wire.None, error) {

@@ -10,6 +10,7 @@ func Service(s *State) wire.Service {
 		Protocol:     wire.EC2Query,
 		XMLNamespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
 		Background:   s.Run,
+		Accesses:     a.accesses,
 		Actions: map[string]wire.Action{
 			"CancelSpotInstanceRequests":     wire.Do(a.cancelSpotInstanceRequests),
 			"CreateFleet":                    wire.Do(a.createFleet),

@@ -27,6 +27,9 @@ type Options struct {
 	// ClusterName is the cluster in the network's tags, which eksctl and Karpenter look for;
 	// default DefaultClusterName.
 	ClusterName string
+	// ProfileRole returns the ARN of the role in an instance profile; empty: it has none. Nil: none
+	// has.
+	ProfileRole func(name string) string
 }
 
 // Timing is the duration of the steps in an instance's life cycle. A duration of zero takes the
@@ -63,6 +66,8 @@ type State struct {
 	scope  wire.Scope
 	timing Timing
 	outbox *outbox
+	// profileRole is Options.ProfileRole.
+	profileRole func(name string) string
 
 	mu           sync.Mutex
 	clock        *timer.Clock // under mu
@@ -101,18 +106,19 @@ func New(o Options) *State {
 		o.Emit = func(events.Event) {}
 	}
 	s := &State{
-		scope:     o.Scope,
-		timing:    o.Timing.withDefaults(),
-		outbox:    newOutbox(o.Emit),
-		instances: map[string]*instance{},
-		requests:  map[string]*SpotRequest{},
-		tokens:    map[string]launch{},
-		hosts:     map[string]int{},
-		tagged:    map[string]tagged{},
-		templates: map[string]*Template{},
-		prices:    map[pool][]SpotPrice{},
-		limits:    map[Offering]int{},
-		born:      time.Now().UTC().Truncate(time.Second),
+		scope:       o.Scope,
+		profileRole: o.ProfileRole,
+		timing:      o.Timing.withDefaults(),
+		outbox:      newOutbox(o.Emit),
+		instances:   map[string]*instance{},
+		requests:    map[string]*SpotRequest{},
+		tokens:      map[string]launch{},
+		hosts:       map[string]int{},
+		tagged:      map[string]tagged{},
+		templates:   map[string]*Template{},
+		prices:      map[pool][]SpotPrice{},
+		limits:      map[Offering]int{},
+		born:        time.Now().UTC().Truncate(time.Second),
 
 		fleetTokens: map[string]*Fleet{},
 	}

@@ -15,6 +15,7 @@ func Service(s *State) wire.Service {
 		TargetPrefix: "AWSEvents",
 		Background:   s.Run,
 		Resource:     s.resource,
+		Accesses:     s.accesses,
 		Actions: map[string]wire.Action{
 			"CreateEventBus":        wire.Do(a.createEventBus),
 			"DeleteEventBus":        wire.Do(a.deleteEventBus),

@@ -52,6 +52,22 @@ func malformedPolicy() error {
 	return wire.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
 }
 
+func unusablePolicy(err error) error {
+	return wire.Errorf("MalformedPolicyDocument", "Syntax errors in policy: %v", err)
+}
+
+func stillHasPolicies() error {
+	return failure(http.StatusConflict, "DeleteConflict", "Cannot delete entity, must delete policies first.")
+}
+
+func noPolicy(name string) error {
+	return failure(http.StatusNotFound, "NoSuchEntity", "The role policy with name %s cannot be found.", name)
+}
+
+func policyTooLarge(role string) error {
+	return failure(http.StatusConflict, "LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", maxRolePolicies, role)
+}
+
 func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationError", format, args...)
 }

@@ -180,3 +180,34 @@ func TestGate(t *testing.T) {
 		t.Errorf("after the one: status %d", status)
 	}
 }
+
+func TestRolePoliciesAreKeptAndChecked(t *testing.T) {
+	t.Parallel()
+	server, call := caller(t)
+	if err := server.States.IAM.PutRole("r"); err != nil {
+		t.Fatal(err)
+	}
+	const document = `{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`
+	long := `{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"` + strings.Repeat("a", 10240) + `"}}`
+	for _, step := range []struct {
+		action, role, document string
+		status                 int
+		part                   string
+	}{
+		{"GetRolePolicy", "r", "", 404, "NoSuchEntity"},
+		{"PutRolePolicy", "other", document, 404, "NoSuchEntity"},
+		{"PutRolePolicy", "r", `{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}}`, 400, "MalformedPolicyDocument"},
+		{"PutRolePolicy", "r", long, 409, "LimitExceeded"},
+		{"PutRolePolicy", "r", document, 200, ""},
+		{"GetRolePolicy", "r", "", 200, url.PathEscape(document)},
+		{"DeleteRole", "r", "", 409, "DeleteConflict"},
+		{"DeleteRolePolicy", "r", "", 200, ""},
+		{"DeleteRolePolicy", "r", "", 404, "NoSuchEntity"},
+		{"DeleteRole", "r", "", 200, ""},
+	} {
+		form := url.Values{"Action": {step.action}, "RoleName": {step.role}, "PolicyName": {"p"}, "PolicyDocument": {step.document}}
+		if status, body := call(form.Encode()); status != step.status || !strings.Contains(body, step.part) {
+			t.Errorf("%s of %s: %d %s, want %d with %s", step.action, step.role, status, body, step.status, step.part)
+		}
+	}
+}

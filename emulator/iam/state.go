@@ -54,6 +54,7 @@ type State struct {
 	mu       sync.Mutex
 	profiles map[string]*profile
 	roles    map[string]*Role
+	policies map[string]map[string]rolePolicy // by role and name
 }
 
 // profile stores the name of its role.
@@ -65,7 +66,7 @@ type profile struct {
 
 // New is a state without profiles and roles.
 func New(scope wire.Scope) *State {
-	return &State{scope: scope, profiles: map[string]*profile{}, roles: map[string]*Role{}}
+	return &State{scope: scope, profiles: map[string]*profile{}, roles: map[string]*Role{}, policies: map[string]map[string]rolePolicy{}}
 }
 
 // PutRole creates a role that EC2 may assume, if it does not exist. An example is the role of Karpenter's
@@ -120,7 +121,11 @@ func (s *State) DeleteRole(name string) error {
 			return stillTogether()
 		}
 	}
+	if len(s.policies[name]) > 0 {
+		return stillHasPolicies()
+	}
 	delete(s.roles, name)
+	delete(s.policies, name)
 	return nil
 }
 
@@ -148,6 +153,15 @@ func (s *State) Profile(name string) (Profile, error) {
 		return Profile{}, err
 	}
 	return s.view(p), nil
+}
+
+// ProfileRole is the ARN of the role in a profile; empty if there is none.
+func (s *State) ProfileRole(name string) string {
+	p, err := s.Profile(name)
+	if err != nil || len(p.Roles) == 0 {
+		return ""
+	}
+	return p.Roles[0].ARN
 }
 
 // Profiles lists the instance profiles below a path, by path and name.

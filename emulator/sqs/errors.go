@@ -74,10 +74,3 @@ func missingParameter(name string) *wire.Error {
 	e.QueryCode, e.Namespace = "MissingParameter", wire.Coral
 	return e
 }
-
-func accessDenied(caller wire.Identity, action, queueARN string) *wire.Error {
-	e := wire.Errorf("AccessDeniedException", "User: %s is not authorized to perform: %s on resource: %s "+
-		"with an explicit deny in a resource-based policy", caller.ARN, action, queueARN)
-	e.Status, e.QueryCode, e.Namespace = http.StatusForbidden, "AccessDenied", wire.Coral
-	return e
-}

@@ -21,6 +21,7 @@ func Service(s *State, identify func(accessKey string) wire.Identity) wire.Servi
 		XMLNamespace:    "http://queue.amazonaws.com/doc/2012-11-05/",
 		Permission:      permission,
 		Resource:        a.resource,
+		Accesses:        a.accesses,
 		Throttled: &wire.Error{
 			Status: http.StatusForbidden, Code: "RequestThrottled", Message: "The request was denied due to request throttling.",
 		},

@@ -6,8 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
-	"github.com/lifeboat-dev/lifeboat/emulator/wire"
+	"github.com/lifeboat-dev/lifeboat/emulator/policy"
 )
 
 // Why a delivery did not reach its queue, in EventBridge's terms
@@ -77,7 +76,7 @@ func (s *State) Deliver(queueARN, body string, from Sender) error {
 // refusal is why a service may not send to a queue; empty if it may.
 func (s *State) refusal(q *queue, from Sender) string {
 	if from.RoleARN != "" {
-		if s.denies(q, "sqs:SendMessage", wire.Identity{ARN: from.RoleARN}) {
+		if s.denies(q, "sqs:SendMessage", from.RoleARN) {
 			return fmt.Sprintf("The policy of %s denies sqs:SendMessage to %s", q.arn, from.RoleARN)
 		}
 		return ""
@@ -86,12 +85,12 @@ func (s *State) refusal(q *queue, from Sender) string {
 		Service:  from.ServicePrincipal,
 		Action:   "sqs:SendMessage",
 		Resource: q.arn,
-		Keys: map[string]string{
-			"aws:SourceArn":             from.SourceARN,
-			"aws:SourceAccount":         from.SourceAccount,
-			"aws:PrincipalIsAWSService": "true",
-			"aws:PrincipalServiceName":  from.ServicePrincipal,
-			"aws:SecureTransport":       "true",
+		Keys: map[string][]string{
+			"aws:SourceArn":             {from.SourceARN},
+			"aws:SourceAccount":         {from.SourceAccount},
+			"aws:PrincipalIsAWSService": {"true"},
+			"aws:PrincipalServiceName":  {from.ServicePrincipal},
+			"aws:SecureTransport":       {"true"},
 		},
 	})
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
+	"github.com/lifeboat-dev/lifeboat/emulator/policy"
 )
 
 // settings are a queue's changeable attributes. They are replaced as a whole, never changed in

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
+	"github.com/lifeboat-dev/lifeboat/emulator/policy"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
@@ -49,6 +49,14 @@ func (s *State) find(name string) (*queue, error) {
 		return q, nil
 	}
 	return nil, noSuchQueue()
+}
+
+// Exists is an error for an unknown queue.
+func (s *State) Exists(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.find(name)
+	return err
 }
 
 // byARN returns the queue that an ARN names, or nil. The lock must be held.
@@ -216,34 +224,20 @@ func (s *State) Purge(name string) error {
 	return nil
 }
 
-// Authorize rejects what the queue's policy denies to a caller. Callers belong to the queue's own
-// account, so that they need no Allow.
-func (s *State) Authorize(name, action string, caller wire.Identity) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	if s.denies(q, action, caller) {
-		return accessDenied(caller, action, q.arn)
-	}
-	return nil
-}
-
-// denies reports whether a queue's policy denies an action to a caller of its own
-// account. It needs the lock.
-func (s *State) denies(q *queue, action string, caller wire.Identity) bool {
+// denies reports whether a queue's policy denies an action to a role of its own account that a
+// service has assumed. It needs the lock.
+func (s *State) denies(q *queue, action, roleARN string) bool {
 	return q.settings.policy.Decide(policy.Request{
-		ARN:      caller.ARN,
+		ARN:      roleARN,
+		RoleARN:  roleARN,
 		Account:  s.scope.Account,
 		Action:   action,
 		Resource: q.arn,
-		Keys: map[string]string{
-			"aws:PrincipalArn":          caller.ARN,
-			"aws:PrincipalAccount":      s.scope.Account,
-			"aws:PrincipalIsAWSService": "false",
-			"aws:SecureTransport":       "true", // as with AWS itself
+		Keys: map[string][]string{
+			"aws:PrincipalArn":          {roleARN},
+			"aws:PrincipalAccount":      {s.scope.Account},
+			"aws:PrincipalIsAWSService": {"false"},
+			"aws:SecureTransport":       {"true"}, // as with AWS itself
 		},
 	}) == policy.Denied
 }

@@ -1,5 +1,6 @@
 // Package sts emulates AWS Security Token Service: who am I, and temporary
-// credentials. Nothing is checked, since the emulator checks no signatures.
+// credentials. Nothing is checked, since the emulator checks no signatures. Package iam holds the
+// policies of roles.
 package sts
 
 import (
@@ -54,8 +55,21 @@ func (s *State) AssumeRole(roleARN, session string, until time.Time) (wire.Ident
 	id := wire.Identity{
 		UserID: "AROAEMULATEDLIFEBOAT1:" + session,
 		ARN:    fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", parts[1], account, role, session),
+
+		RoleARN: roleARN,
 	}
 	return id, s.issue(id, until)
+}
+
+// AssumeRoleOfInstance issues the credentials that an instance reads from its metadata (EC2 User
+// Guide, "IAM roles for Amazon EC2").
+func (s *State) AssumeRoleOfInstance(roleARN, instanceID string, until time.Time) Credentials {
+	id, c := s.AssumeRole(roleARN, instanceID, until)
+	id.InstanceARN = s.scope.ARN("ec2", "instance/"+instanceID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.issued[c.AccessKeyID] = id
+	return c
 }
 
 // SessionToken issues temporary credentials of the same identity.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -26,6 +25,7 @@ const AnyAction = "*"
 type Gate struct {
 	identify func(accessKey string) Identity
 	watch    func(*Request, *Error)
+	refuse   func(*Request, Access) Refusal // nil: all calls are authorized
 
 	mu     sync.Mutex
 	faults map[target]*fault
@@ -157,7 +157,9 @@ func (g *Gate) perform(s *Service, r *Request, action Action) (out any, err erro
 	case f != nil:
 		err = f.do(r.http.Context(), s, r)
 	default:
-		out, err = action(r.http.Context(), r)
+		if err = g.authorize(s, r); err == nil {
+			out, err = action(r.http.Context(), r)
+		}
 	}
 	if err != nil {
 		e, _ := asError(err)
@@ -188,28 +190,10 @@ func (g *Gate) meet(s *Service, r *Request) *fault {
 	return nil
 }
 
-// deny is the error for a call that no policy allows, in each protocol's own shape (IAM User Guide,
-// Troubleshooting access denied error messages; EC2 API Reference, Error codes).
+// deny is the error for a call that no policy allows.
 func (g *Gate) deny(_ context.Context, s *Service, r *Request) error {
-	permission := s.Name + ":" + s.permission(r.Action)
-	on := ""
-	if s.Resource != nil {
-		if arn := s.Resource(r); arn != "" {
-			on = " on resource: " + arn
-		}
-	}
-	message := fmt.Sprintf("User: %s is not authorized to perform: %s%s because no identity-based policy allows the %s action",
-		g.identify(r.AccessKey).ARN, permission, on, permission)
-	e := &Error{Status: http.StatusForbidden, Code: "AccessDeniedException", QueryCode: "AccessDenied", Namespace: Coral, Message: message}
-	switch r.Protocol {
-	case EC2Query:
-		e.QueryCode = "UnauthorizedOperation"
-		e.Message = "You are not authorized to perform this operation. " + message
-	case JSON11:
-		e.Status, e.Namespace = http.StatusBadRequest, s.ErrorNamespace
-	case JSON10, Query, RESTJSON:
-	}
-	return e
+	a := s.Access(r)
+	return g.unauthorized(s, r, a, NotAllowed(a.Action))
 }
 
 // permission is the action that policies have to allow.

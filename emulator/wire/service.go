@@ -44,9 +44,11 @@ type Service struct {
 	// Permission is the action that policies must allow for an action to be
 	// performed, where it goes by another name; nil: all go by their own.
 	Permission func(action string) string
-	// Resource is the ARN that a request is about, for messages; empty or nil:
-	// none in particular.
+	// Resource is the ARN that a request is about; empty or nil: none in particular.
 	Resource func(r *Request) string
+	// Accesses are the permissions that a request needs, if they are more than Permission on
+	// Resource; nil: they are not.
+	Accesses func(r *Request) []Access
 	// Throttled is the service's answer to too many calls; nil: its
 	// protocol's usual one.
 	Throttled *Error
@@ -97,6 +99,10 @@ type Identity struct {
 	UserID string
 	// ARN names the user or role session.
 	ARN string
+	// RoleARN is the role of a role session.
+	RoleARN string
+	// InstanceARN is the EC2 instance that received the credentials of a role session.
+	InstanceARN string
 }
 
 // ARN names a resource of the scope, such as ARN("sqs", "orders").

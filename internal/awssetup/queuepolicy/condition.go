@@ -16,6 +16,7 @@ type condition struct {
 	negated  bool
 	ifExists bool
 	forAll   bool
+	forAny   bool
 	null     bool
 	// unknown is an operator that this package does not implement, so the result is
 	// unknown.
@@ -42,7 +43,8 @@ func equalFold(pattern, text string) symbol.Truth {
 func newCondition(operator, key string, values []string) condition {
 	c := condition{key: key, values: values}
 	name, forAll := strings.CutPrefix(operator, "ForAllValues:")
-	name, c.forAll = strings.TrimPrefix(name, "ForAnyValue:"), forAll
+	name, c.forAny = strings.CutPrefix(name, "ForAnyValue:")
+	c.forAll = forAll
 	name, c.ifExists = strings.CutSuffix(name, "IfExists")
 	switch name {
 	case "Bool":
@@ -64,15 +66,16 @@ func newCondition(operator, key string, values []string) condition {
 // ${aws:SourceAccount} (IAM User Guide, "Policy elements: Variables and tags").
 func hasVariable(value string) bool { return strings.Contains(value, "${") }
 
-// holds evaluates the condition. If the key is missing, negated operators hold. The
-// others do not, unless they end in IfExists or begin with ForAllValues.
+// holds evaluates the condition. If the key is missing, negated operators without
+// ForAnyValue hold. The others do not, unless they end in IfExists or begin with
+// ForAllValues.
 func (c condition) holds(context map[string]string) symbol.Truth {
 	text, found := lookUp(context, c.key)
 	switch {
 	case c.null:
 		return anyOf(c.values, func(v string) symbol.Truth { return equalFold(v, strconv.FormatBool(!found)) })
 	case !found:
-		return symbol.Of(c.negated || c.ifExists || c.forAll)
+		return symbol.Of(c.negated && !c.forAny || c.ifExists || c.forAll)
 	}
 	result := anyOf(c.values, func(v string) symbol.Truth { return c.compare(v, text) })
 	if c.negated {

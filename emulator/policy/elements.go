@@ -71,7 +71,7 @@ func identifies(name string, r Request) bool {
 	if m := accountRoot.FindStringSubmatch(name); m != nil {
 		name = m[1]
 	}
-	return name == r.ARN || name == r.Account
+	return name == r.ARN || name == r.RoleARN && name != "" || name == r.Account
 }
 
 // texts returns a string or a list of strings.

@@ -1,4 +1,4 @@
-// Package policy decides what the policy of a queue allows, as SQS does.
+// Package policy decides what a policy of a resource or of an identity allows, as AWS does.
 //
 // It follows the IAM User Guide, "Policy evaluation logic" and "IAM JSON policy elements
 // reference". It shares no code with the product, so that a mistake there does not hide itself.
@@ -23,16 +23,16 @@ const (
 	Denied
 )
 
-// Request is a request to a queue.
+// Request is a request to authorize.
 type Request struct {
 	// Service is the calling service, such as events.amazonaws.com; empty for an identity.
 	Service string
-	// ARN and Account are the calling identity.
-	ARN, Account string
-	Action       string
-	Resource     string
-	// Keys are the condition keys of the request.
-	Keys map[string]string
+	// ARN and Account are the calling identity. RoleARN is the role of a role session.
+	ARN, RoleARN, Account string
+	Action                string
+	Resource              string
+	// Keys are the condition keys of the request, with their values.
+	Keys map[string][]string
 }
 
 // Policy is a parsed policy.
@@ -71,8 +71,15 @@ func (l *list[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &(*l)[0])
 }
 
-// Parse reads a policy. It refuses condition operators that it cannot evaluate.
-func Parse(text string) (*Policy, error) {
+// Parse reads the policy of a resource. It refuses condition operators that it cannot evaluate.
+func Parse(text string) (*Policy, error) { return parse(text, statementDocument.compileForResource) }
+
+// ParseIdentity reads the policy of a user or role, whose statements name no principal.
+func ParseIdentity(text string) (*Policy, error) {
+	return parse(text, statementDocument.compileForIdentity)
+}
+
+func parse(text string, compile func(statementDocument) (statement, error)) (*Policy, error) {
 	var d document
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
@@ -85,7 +92,7 @@ func Parse(text string) (*Policy, error) {
 	}
 	p := &Policy{}
 	for i, s := range d.Statement {
-		compiled, err := s.compile()
+		compiled, err := compile(s)
 		if err != nil {
 			return nil, fmt.Errorf("statement %d: %w", i+1, err)
 		}
@@ -94,14 +101,25 @@ func Parse(text string) (*Policy, error) {
 	return p, nil
 }
 
-func (s statementDocument) compile() (statement, error) {
+func (s statementDocument) compileForResource() (statement, error) {
+	who, err := principals(s.Principal, s.NotPrincipal)
+	if err != nil {
+		return statement{}, err
+	}
+	return s.compile(who)
+}
+
+func (s statementDocument) compileForIdentity() (statement, error) {
+	if s.Principal != nil || s.NotPrincipal != nil {
+		return statement{}, errors.New("a policy of an identity has no Principal")
+	}
+	return s.compile(func(Request) bool { return true })
+}
+
+func (s statementDocument) compile(who func(Request) bool) (statement, error) {
 	out := statement{deny: s.Effect == "Deny"}
 	if s.Effect != "Allow" && s.Effect != "Deny" {
 		return out, fmt.Errorf("the effect %q is neither Allow nor Deny", s.Effect)
-	}
-	who, err := principals(s.Principal, s.NotPrincipal)
-	if err != nil {
-		return out, err
 	}
 	action, err := names("Action", s.Action, s.NotAction, func(r Request) string { return strings.ToLower(r.Action) }, strings.ToLower)
 	if err != nil {
