@@ -19,7 +19,11 @@ func (s *State) accesses(r *wire.Request) []wire.Access {
 		if r.Decode(&in) != nil {
 			return nil
 		}
-		return append([]wire.Access{s.access(r.Action, in.Name, in.Tags)}, s.launchAccesses(in.settingsInput, in.Tags)...)
+		all := []wire.Access{s.access(r.Action, in.Name, in.Tags)}
+		if len(in.Tags) > 0 {
+			all = append(all, s.access("CreateOrUpdateTags", in.Name, in.Tags))
+		}
+		return append(all, s.launchAccesses(in.settingsInput, in.Tags)...)
 	case "UpdateAutoScalingGroup":
 		var in settingsInput
 		if r.Decode(&in) != nil {

@@ -159,6 +159,7 @@ func (l *launchAccess) resources(template, request TemplateData, subnets []strin
 	l.named(s.resourceARN, "key-pair", []string{request.KeyName}, []string{template.KeyName})
 	l.named(s.resourceARN, "security-group", groups(request), groups(template))
 	l.named(s.resourceARN, "capacity-reservation", reservationOf(request), reservationOf(template))
+	l.named(s.resourceARN, "placement-group", []string{request.Placement.GroupName}, []string{template.Placement.GroupName})
 	l.named(s.resourceARN, "dedicated-host", []string{request.Placement.HostID}, []string{template.Placement.HostID})
 	l.named(s.resourceARN, "subnet", append(subnetsOf(request), subnets...), subnetsOf(template))
 	l.add(s.resourceARN("network-interface/*"), len(subnets)+len(request.NetworkInterfaces) == 0 && len(template.NetworkInterfaces) > 0)

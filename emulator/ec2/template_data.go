@@ -51,6 +51,8 @@ type Placement struct {
 	AvailabilityZoneID string `query:"AvailabilityZoneId"`
 	HostID             string `query:"HostId"`
 	Tenancy            string
+	// GroupName is a placement group. The emulator only checks the permission for it.
+	GroupName string
 }
 
 // MarketOptions is the purchase option of a new instance.

@@ -34,6 +34,8 @@ type iamFlags struct {
 	manageGroups bool
 	groupPrefix  string
 	nodeRole     string
+	// tagKeys are the keys of spec.tags in NodeGroups.
+	tagKeys []string
 }
 
 func newAWSIAM(s *session) *cobra.Command {
@@ -74,6 +76,7 @@ needs no AWS credentials.`,
 	flags.BoolVar(&f.manageGroups, "manage-groups", false, "add the controller's permissions to create and change groups, hooks and warm pools, for NodeGroups with management Hooks or All")
 	flags.StringVar(&f.groupPrefix, "group-prefix", "", "with --manage-groups: limit the policy to Auto Scaling groups whose names begin with this text, besides those of --groups")
 	flags.StringVar(&f.nodeRole, "node-role", "", "role of the nodes' instances, for --manage-groups: the controller needs iam:PassRole for it")
+	flags.StringSliceVar(&f.tagKeys, "tag-keys", nil, "keys of spec.tags in NodeGroups, for --manage-groups: the policy allows to tag groups with no other keys, besides Lifeboat's own and the cluster's")
 	return cmd
 }
 
@@ -123,6 +126,9 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 // groupNames returns the names of the groups that the policy is limited to; one of them may
 // end in *.
 func (s *session) groupNames(ctx context.Context, f iamFlags) ([]string, error) {
+	if len(f.tagKeys) > 0 && !f.manageGroups {
+		return nil, usageErrorf("--tag-keys is only for --manage-groups: add --manage-groups or remove --tag-keys")
+	}
 	if strings.ContainsAny(f.groupPrefix, "*?") || f.groupPrefix != "" && !f.manageGroups {
 		return nil, usageErrorf("--group-prefix is plain text, and only for --manage-groups: write --manage-groups --group-prefix prod-")
 	}
@@ -174,7 +180,7 @@ func needs(w awssetup.Wiring, f iamFlags) permissions {
 	}
 	also := ""
 	if f.manageGroups {
-		policy = iam.ManageGroups(policy, w, f.nodeRole)
+		policy = iam.ManageGroups(policy, w, f.nodeRole, f.tagKeys...)
 		also = " It creates and changes " + groupsOf(w) + " as NodeGroups declare them, and passes the role of their instances to EC2 (replace " +
 			iam.UnknownNodeRole + " by its name, or set --node-role)."
 	}

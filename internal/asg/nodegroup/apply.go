@@ -155,7 +155,7 @@ func (a *API) putTags(ctx context.Context, w Wanted, s Step) error {
 		return nil
 	}
 	_, err := a.PutTags(ctx, in)
-	return failed("tagging Auto Scaling group "+w.Group, "autoscaling:CreateOrUpdateTags", err)
+	return failed("tagging Auto Scaling group "+w.Group, "autoscaling:CreateOrUpdateTags with the keys of spec.tags (--tag-keys)", err)
 }
 
 // tag is one of the group's tags. Instances get it if it is declared or

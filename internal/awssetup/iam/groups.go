@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
 
@@ -19,8 +20,6 @@ func clusterTags(w awssetup.Wiring) []tag {
 
 // tag is a tag, with the suffix of its statement's Sid.
 type tag struct{ suffix, key, value string }
-
-type conditions = map[string]map[string]string
 
 // groupStatements allow actions on the cluster's groups: on the named groups or, if
 // none is named, on those with the cluster's tags. All conditions of one statement
@@ -78,17 +77,21 @@ const UnknownNodeRole = "NODE_ROLE"
 // group of the account. Auto Scaling has no condition like ec2:CreateAction. So a request
 // that tags a group cannot be told from one that creates it, and the tag would then allow
 // everything else.
-func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
+//
+// tagKeys are the keys of spec.tags. The policy allows no other tags than these, the cluster's and
+// Lifeboat's own, so that the role cannot give a group to another cluster.
+func ManageGroups(d Document, w awssetup.Wiring, nodeRole string, tagKeys ...string) Document {
 	// EKS itself changes the groups of its node groups.
 	manage := groupStatements(w, "ManageGroups", nil,
 		"autoscaling:UpdateAutoScalingGroup", "autoscaling:DeleteAutoScalingGroup",
 		"autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook",
-		"autoscaling:PutWarmPool", "autoscaling:DeleteWarmPool",
-		"autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags")[:1]
+		"autoscaling:PutWarmPool", "autoscaling:DeleteWarmPool")[:1]
 	var statements []Statement
 	if len(w.Groups) > 0 {
+		keys := append([]string{nodegroup.TagObject, nodegroup.TagCluster + w.Cluster}, tagKeys...)
 		statements = append(manage, Statement{
-			Sid: "CreateGroups", Action: []string{"autoscaling:CreateAutoScalingGroup"}, Resource: manage[0].Resource,
+			Sid: "CreateAndTagGroups", Action: []string{"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"}, Resource: manage[0].Resource,
+			Condition: conditions{"ForAllValues:StringEquals": {"aws:TagKeys": keys}},
 		})
 	}
 	statements = append(statements, launchFromTemplates(w)...)
@@ -117,7 +120,7 @@ func launchFromTemplates(w awssetup.Wiring) []Statement {
 		}
 		return all
 	}
-	ofTemplate := map[string]string{"ec2:LaunchTemplate": arns(w.Account, "launch-template")[0]}
+	ofTemplate := map[string]any{"ec2:LaunchTemplate": arns(w.Account, "launch-template")[0]}
 	run := []string{"ec2:RunInstances"}
 	return []Statement{
 		{

@@ -27,9 +27,13 @@ type Statement struct {
 	Effect    string
 	Principal map[string]string `json:",omitempty"`
 	Action    []string
-	Resource  []string                     `json:",omitempty"`
-	Condition map[string]map[string]string `json:",omitempty"`
+	Resource  []string   `json:",omitempty"`
+	Condition conditions `json:",omitempty"`
 }
+
+// conditions are the conditions of a statement, by operator and key. A value is a string, or a list
+// of strings.
+type conditions = map[string]map[string]any
 
 // Namespace and ServiceAccount identify the pods that may assume the controller's
 // role.
@@ -48,8 +52,8 @@ func document(statements ...Statement) Document {
 // allResources is the resource of actions that support none.
 func allResources() []string { return []string{"*"} }
 
-func inRegion(w awssetup.Wiring) map[string]map[string]string {
-	return map[string]map[string]string{"StringEquals": {"aws:RequestedRegion": w.Region}}
+func inRegion(w awssetup.Wiring) conditions {
+	return conditions{"StringEquals": {"aws:RequestedRegion": w.Region}}
 }
 
 // Controller is the policy of lifeboatd controller. GetCallerIdentity needs no
@@ -107,7 +111,7 @@ func terminate(w awssetup.Wiring, sid, tag, value string) Statement {
 	return Statement{
 		Sid: sid, Effect: "Allow", Action: []string{"ec2:TerminateInstances"},
 		Resource: []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":instance/*"},
-		Condition: map[string]map[string]string{
+		Condition: conditions{
 			"StringEquals": {"aws:ResourceTag/" + tag: value},
 			"Null":         {"aws:ResourceTag/k8s.io/role/control-plane": "true", "aws:ResourceTag/k8s.io/role/master": "true"},
 		},
@@ -117,7 +121,7 @@ func terminate(w awssetup.Wiring, sid, tag, value string) Statement {
 func sendProbes(w awssetup.Wiring) Statement {
 	return Statement{
 		Sid: "SendProbes", Effect: "Allow", Action: []string{"events:PutEvents"}, Resource: []string{w.BusARN()},
-		Condition: map[string]map[string]string{"StringEquals": {"events:source": notice.ProbeSource}},
+		Condition: conditions{"StringEquals": {"events:source": notice.ProbeSource}},
 	}
 }
 
@@ -153,7 +157,7 @@ func PodIdentity(w awssetup.Wiring) Document {
 	return document(Statement{
 		Sid: "EKSPodIdentity", Principal: map[string]string{"Service": "pods.eks.amazonaws.com"},
 		Action: []string{"sts:AssumeRole", "sts:TagSession"},
-		Condition: map[string]map[string]string{"StringEquals": {
+		Condition: conditions{"StringEquals": {
 			"aws:SourceAccount":                         w.Account,
 			"aws:RequestTag/eks-cluster-name":           w.Cluster,
 			"aws:RequestTag/kubernetes-namespace":       Namespace,
@@ -175,7 +179,7 @@ func WebIdentity(w awssetup.Wiring, issuer string) Document {
 		Sid:       "WebIdentity",
 		Principal: map[string]string{"Federated": "arn:" + w.Partition + ":iam::" + w.Account + ":oidc-provider/" + issuer},
 		Action:    []string{"sts:AssumeRoleWithWebIdentity"},
-		Condition: map[string]map[string]string{"StringEquals": {
+		Condition: conditions{"StringEquals": {
 			issuer + ":sub": "system:serviceaccount:" + Namespace + ":" + ServiceAccount,
 			issuer + ":aud": "sts.amazonaws.com",
 		}},

@@ -89,7 +89,7 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 			if slices.Contains(s.Action, "ec2:TerminateInstances") && s.Condition["Null"]["aws:ResourceTag/k8s.io/role/control-plane"] != "true" {
 				t.Errorf("%s: %s reaches the control plane", name, s.Sid)
 			}
-			if slices.Contains(s.Action, "ec2:RunInstances") && (s.Condition["ArnLike"]["ec2:LaunchTemplate"] == "" ||
+			if slices.Contains(s.Action, "ec2:RunInstances") && (s.Condition["ArnLike"]["ec2:LaunchTemplate"] == nil ||
 				s.Sid != "LaunchIntoSubnets" && s.Condition["Bool"]["ec2:IsLaunchTemplateResource"] != "true") {
 				t.Errorf("%s: %s launches more than templates say", name, s.Sid)
 			}
@@ -122,7 +122,7 @@ func changesGroup(action string) bool {
 
 // isOfCluster reports whether a condition limits a statement to the cluster's own
 // resources.
-func isOfCluster(condition map[string]string) bool {
+func isOfCluster(condition map[string]any) bool {
 	return condition["aws:ResourceTag/kubernetes.io/cluster/prod"] == "owned" || condition["aws:ResourceTag/eks:cluster-name"] == "prod"
 }
 
