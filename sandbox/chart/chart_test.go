@@ -58,7 +58,7 @@ aws: {account: '123456789012', region: eu-west-1, clusterName: prod.example.com}
 commonLabels: {team: platform}
 commonAnnotations: {argocd.argoproj.io/sync-wave: '5'}
 extraObjects:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: extra, labels: {team: platform}, annotations: {argocd.argoproj.io/sync-wave: '5'}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: extra, namespace: lifeboat-system, labels: {team: platform}, annotations: {argocd.argoproj.io/sync-wave: '5'}}}
 controller:
   canaryInterval: 10m
   revisionHistoryLimit: 7
@@ -103,6 +103,7 @@ func sets(t *testing.T) map[string]map[string]any {
 	out := map[string]map[string]any{
 		"only what is required": with(t, ""),
 		"everything":            with(t, everything),
+		"with CRDs":             with(t, "crds: {install: true}"),
 		"with network policies": with(t, "networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}"),
 		"as little as possible": with(t, "{agent: {enabled: false}, flowControl: {enabled: false}, metrics: {service: false}, controller: {replicas: 1, affinity: null, tolerations: []}}"),
 	}

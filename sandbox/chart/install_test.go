@@ -21,8 +21,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-// serviceMonitors is a minimal CRD in place of the Prometheus operator's.
-const serviceMonitors = `
+// monitorCRD is a minimal CRD in place of the Prometheus operator's, of Services or of Pods.
+const monitorCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: servicemonitors.monitoring.coreos.com, annotations: {api-approved.kubernetes.io: "unapproved, a stand-in"}}
@@ -36,19 +36,24 @@ spec:
 
 func TestAPIServerAcceptsAllValues(t *testing.T) {
 	c := admin(t)
-	if err := c.Create(t.Context(), &unstructured.Unstructured{Object: values(t, serviceMonitors)}); err != nil {
-		t.Fatal(err)
+	for _, of := range []string{"Service", "Pod"} {
+		crd := strings.NewReplacer("Service", of, "service", strings.ToLower(of)).Replace(monitorCRD)
+		if err := c.Create(t.Context(), &unstructured.Unstructured{Object: values(t, crd)}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, of+"Monitors to be served", func() (bool, error) {
+			monitors := &unstructured.UnstructuredList{}
+			monitors.SetAPIVersion("monitoring.coreos.com/v1")
+			monitors.SetKind(of + "MonitorList")
+			err := c.List(t.Context(), monitors)
+			return err == nil, err
+		})
 	}
-	until(t, "ServiceMonitors to be served", func() (bool, error) {
-		monitors := &unstructured.UnstructuredList{}
-		monitors.SetAPIVersion("monitoring.coreos.com/v1")
-		monitors.SetKind("ServiceMonitorList")
-		err := c.List(t.Context(), monitors)
-		return err == nil, err
-	})
-	hooks := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "node-hooks"}} // the namespace of the example
-	if err := c.Create(t.Context(), hooks); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"node-hooks", "monitoring"} { // of the example, and of everything
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := c.Create(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, v := range sets(t) {
 		t.Run(name, func(t *testing.T) {
