@@ -208,7 +208,9 @@ func (s *Sandbox) AWSConfig() aws.Config { return s.cloud.config() }
 
 // Wiring is the initial AWS setup of the sandbox.
 func (s *Sandbox) Wiring() awssetup.Wiring {
-	return awssetup.Desired(clusterName, s.opts.Account, s.opts.Region)
+	w := awssetup.Desired(clusterName, s.opts.Account, s.opts.Region)
+	w.Senders = []string{"arn:" + w.Partition + ":iam::" + w.Account + ":user/*"} // the sandbox's user plays drills
+	return w
 }
 
 func (s *Sandbox) path(name string) string { return filepath.Join(s.opts.Dir, name) }

@@ -28,6 +28,9 @@ type Wiring struct {
 	// Groups are the Auto Scaling groups to which the Auto Scaling rules are limited.
 	// If empty, the rules match all groups.
 	Groups []string `json:"groups,omitempty"`
+	// Senders are the ARNs of the roles and users that may send to the queue themselves:
+	// for drills, and to redrive the dead-letter queue. They may contain asterisks.
+	Senders []string `json:"senders,omitempty"`
 }
 
 // Queue is an SQS queue. Zero fields have the default of SQS.

@@ -160,7 +160,7 @@ func sameAttribute(name, was, want string) bool {
 func attributeReason(name, was, want string) string {
 	switch name {
 	case attributePolicy:
-		return "only the rules of this cluster should be allowed to deliver"
+		return "only the rules of this cluster should be allowed to deliver, with TLS, and the principals of --sender"
 	case attributeSSE:
 		return "SQS does not encrypt the messages"
 	case attributeRedrive:

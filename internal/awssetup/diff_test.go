@@ -192,7 +192,10 @@ func policyOf(w awssetup.Wiring, queue string) string {
 	}
 	return `{"Version":"2012-10-17","Statement":[{"Sid":"LifeboatRules","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
 		`"Action":"sqs:SendMessage","Resource":"` + queue + `","Condition":{"ArnEquals":{"aws:SourceArn":[` + strings.Join(rules, ",") +
-		`]},"StringEquals":{"aws:SourceAccount":"` + w.Account + `"}}}]}`
+		`]},"StringEquals":{"aws:SourceAccount":"` + w.Account + `"}}},` +
+		`{"Sid":"DenyPlainHTTP","Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"` + queue + `","Condition":{"Bool":{"aws:SecureTransport":"false"}}},` +
+		`{"Sid":"DenyOtherSenders","Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"` + queue +
+		`","Condition":{"ArnNotEquals":{"aws:SourceArn":[` + strings.Join(rules, ",") + `]}}}]}`
 }
 
 func TestTeardown(t *testing.T) {

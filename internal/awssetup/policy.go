@@ -16,44 +16,80 @@ type policyDocument struct {
 }
 
 type statement struct {
-	Sid       string
-	Effect    string
-	Principal map[string]string
+	Sid    string
+	Effect string
+	// Principal is "*", or a map from the kind of principal to its name.
+	Principal any
 	Action    string
 	Resource  string
-	Condition map[string]map[string]any
+	Condition conditions
 }
+
+// conditions are the conditions of a statement, by operator and key.
+type conditions = map[string]map[string]any
 
 // queuePolicy allows the rules of the wiring to write to a queue. EventBridge cannot
 // assume a role for SQS, so this policy is its only permission (EventBridge User
 // Guide, "Using resource-based policies"). The conditions on rules and account
 // exclude rules of other accounts, which could also target the queue.
-func (w Wiring) queuePolicy(queueARN string) (string, error) {
-	rules := make([]string, 0, len(w.Rules))
-	for _, r := range w.Rules {
-		rules = append(rules, w.RuleARN(r.Name))
-	}
+func (w Wiring) queuePolicy(queueARN string, more ...statement) (string, error) {
+	rules := w.ruleARNs()
 	if len(rules) == 0 {
 		return "", nil
 	}
 	text, err := json.Marshal(policyDocument{
 		Version: "2012-10-17",
-		Statement: []statement{{
+		Statement: append([]statement{{
 			Sid:       "LifeboatRules",
 			Effect:    "Allow",
 			Principal: map[string]string{"Service": "events.amazonaws.com"},
 			Action:    "sqs:SendMessage",
 			Resource:  queueARN,
-			Condition: map[string]map[string]any{
+			Condition: conditions{
 				"ArnEquals":    {"aws:SourceArn": rules},
 				"StringEquals": {"aws:SourceAccount": w.Account},
 			},
-		}},
+		}, denyPlainHTTP(queueARN)}, more...),
 	})
 	if err != nil {
 		return "", fmt.Errorf("encoding the queue policy: %w", err)
 	}
 	return string(text), nil
+}
+
+func (w Wiring) ruleARNs() []string {
+	rules := make([]string, 0, len(w.Rules))
+	for _, r := range w.Rules {
+		rules = append(rules, w.RuleARN(r.Name))
+	}
+	return rules
+}
+
+// denyPlainHTTP refuses requests without TLS (SQS Developer Guide, "Amazon SQS security best
+// practices"). AWS services use TLS.
+func denyPlainHTTP(queueARN string) statement {
+	return statement{
+		Sid: "DenyPlainHTTP", Effect: "Deny", Principal: "*", Action: "sqs:*", Resource: queueARN,
+		Condition: conditions{"Bool": {"aws:SecureTransport": "false"}},
+	}
+}
+
+// denyOtherSenders refuses everyone except the rules and the senders. An identity policy of the
+// account could otherwise let its principal forge notices: such a policy needs no Allow here.
+//
+// The statement compares aws:SourceArn, which the Allow for the rules needs too. So it cannot refuse
+// an event that the Allow lets through. Requests of principals have no aws:SourceArn, and negated
+// operators hold without the key (IAM User Guide, "Condition operators"). It does not use
+// aws:PrincipalServiceName: the EventBridge User Guide does not say that deliveries have that key.
+func (w Wiring) denyOtherSenders() statement {
+	s := statement{
+		Sid: "DenyOtherSenders", Effect: "Deny", Principal: "*", Action: "sqs:SendMessage", Resource: w.QueueARN(),
+		Condition: conditions{"ArnNotEquals": {"aws:SourceArn": w.ruleARNs()}},
+	}
+	if len(w.Senders) > 0 {
+		s.Condition["ArnNotLike"] = map[string]any{"aws:PrincipalArn": w.Senders}
+	}
+	return s
 }
 
 // Names of SQS attributes that this package handles separately.
@@ -78,7 +114,7 @@ const minMessageSize = "262144"
 // QueueAttributes returns the attributes of the queue in SQS's format. An empty value
 // means that the attribute must not be set.
 func (w Wiring) QueueAttributes() (map[string]string, error) {
-	attributes, err := w.attributes(w.Queue, w.QueueARN())
+	attributes, err := w.attributes(w.Queue, w.QueueARN(), w.denyOtherSenders())
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +131,8 @@ func (w Wiring) QueueAttributes() (map[string]string, error) {
 
 // DeadLetterAttributes returns the attributes of the dead-letter queue. Two senders
 // use it: the rules for undeliverable events, and the queue for unreadable messages.
-// SQS itself moves the latter, which the redrive allow policy permits.
+// SQS itself moves the latter, which the redrive allow policy permits. The policy denies
+// no senders: the documentation does not say whether a Deny applies to these moves.
 func (w Wiring) DeadLetterAttributes() (map[string]string, error) {
 	attributes, err := w.attributes(w.DeadLetter, w.DeadLetterARN())
 	if err != nil {
@@ -116,8 +153,8 @@ func (w Wiring) DeadLetterAttributes() (map[string]string, error) {
 // KMS key cannot work, because its policy does not allow EventBridge to use it
 // (EventBridge User Guide, "Encrypting SQS targets"). A customer managed key works
 // only if its policy does.
-func (w Wiring) attributes(q Queue, arn string) (map[string]string, error) {
-	policy, err := w.queuePolicy(arn)
+func (w Wiring) attributes(q Queue, arn string, more ...statement) (map[string]string, error) {
+	policy, err := w.queuePolicy(arn, more...)
 	if err != nil {
 		return nil, err
 	}

@@ -65,17 +65,35 @@ type awsFlags struct {
 	adopt, yes               bool
 	// groups selects Auto Scaling groups; see selectedGroups.
 	groups string
+	// senders are the principals that may send to the queue themselves.
+	senders []string
 }
 
 var (
 	clusterFormat = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 	regionFormat  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 	accountFormat = regexp.MustCompile(`^[0-9]{12}$`)
+	senderFormat  = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[^\s:]+$`)
 )
 
 func (f *awsFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
 	cmd.Flags().StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the AWS configuration)")
+}
+
+// addSenders adds --sender, for commands that write or compare the queue's policy.
+func (f *awsFlags) addSenders(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.senders, "sender", nil, "ARN of a role or user that may send to the queue itself, for drills and to redrive dead letters; "+
+		"asterisks match any text (default: only the rules may send). Name it on every run: a run without it removes the permission")
+}
+
+func (f *awsFlags) checkSenders() error {
+	for _, arn := range f.senders {
+		if !senderFormat.MatchString(arn) {
+			return usageErrorf("--sender %q is not the ARN of a role or user: write it like arn:aws:iam::210987654321:role/ops. For a session (arn:aws:sts:…) name its role", arn)
+		}
+	}
+	return nil
 }
 
 func (f *awsFlags) check() error {
@@ -89,7 +107,10 @@ func (f *awsFlags) check() error {
 	case f.account != "" && !accountFormat.MatchString(f.account):
 		return usageErrorf("%q is not a valid AWS account: write its twelve digits", f.account)
 	}
-	return f.checkGroups()
+	if err := f.checkGroups(); err != nil {
+		return err
+	}
+	return f.checkSenders()
 }
 
 // setupClients holds the AWS clients and the wanted resources.

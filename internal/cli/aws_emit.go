@@ -54,6 +54,7 @@ leaves changes to the tool.`,
 		},
 	}
 	f.addGroups(cmd)
+	f.addSenders(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
 	flags.StringVar(&f.account, "account", "", "AWS account (default: the account where the template is applied)")
@@ -67,7 +68,7 @@ func (s *session) template(ctx context.Context, f awsFlags, format string) ([]by
 	if err != nil {
 		return nil, err
 	}
-	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups)}
+	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders}
 	if len(groups) > 0 {
 		s.err.Printf("%s\n", lateHooksWarning[format])
 	}

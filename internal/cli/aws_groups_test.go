@@ -254,6 +254,7 @@ func TestAWSIAMOfGroupsNeedsNames(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--manage-groups needs the names of the groups": {"--manage-groups"},
 		"--group-prefix is plain text":                  {"--manage-groups", "--group-prefix", "*"},
+		"--tag-keys is only for --manage-groups":        {"--tag-keys", "team"},
 		"only for --manage-groups":                      {"--group-prefix", "prod-"},
 	} {
 		if r := h.run(t.Context(), append(slices.Clone(place), args...)...); r.code == ExitOK || !strings.Contains(r.err, want) {

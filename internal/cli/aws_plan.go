@@ -44,6 +44,7 @@ setup may still show the old state.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
+	f.addSenders(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over resources with the same names that lifeboat aws did not create")
 	return cmd
 }
@@ -102,6 +103,7 @@ func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (aw
 	if w.wanted, err = limitTo(w.wanted, groups); err != nil {
 		return awssetup.Plan{}, nil, err
 	}
+	w.wanted.Senders = f.senders
 	plan, err := awssetup.Diff(w.wanted, observed, awssetup.Options{Adopt: f.adopt})
 	if err != nil {
 		return awssetup.Plan{}, nil, err

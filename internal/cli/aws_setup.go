@@ -34,6 +34,7 @@ asks for confirmation. If it is interrupted, run it again: it continues.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
+	f.addSenders(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over resources with the same names that lifeboat aws did not create")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd

@@ -88,9 +88,19 @@ func TestAWSApplyAndDestroy(t *testing.T) {
 	}
 
 	url := "https://sqs/123456789012/lifeboat-prod"
-	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(strings.Replace(url, "https://sqs", e.url, 1)), MessageBody: aws.String("x")}); err != nil {
+	send := func() error {
+		_, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(strings.Replace(url, "https://sqs", e.url, 1)), MessageBody: aws.String("x")})
+		return err
+	}
+	s := &session{name: "lifeboat"}
+	if err := send(); !strings.Contains(s.hint(awsError{err}), "lifeboat aws setup --cluster NAME --sender ARN") {
+		t.Errorf("sending without --sender: %v, hint %q", err, s.hint(awsError{err}))
+	}
+	e.want(e.aws("setup", "--yes", "--sender", "arn:aws:iam::123456789012:user/lifeboat"), ExitOK)
+	if err := send(); err != nil {
 		t.Fatal(err)
 	}
+	e.want(e.aws("plan"), ExitChanges)  // would remove the sender
 	e.want(e.aws("destroy"), ExitUsage) // no terminal for the confirmation
 	e.interactive, e.stdin = true, "n\n"
 	refused := e.aws("destroy")
@@ -221,6 +231,8 @@ func TestAWSUsageErrors(t *testing.T) {
 		{[]string{"plan", "--cluster", "${x}"}, `"${x}" is not a valid cluster name`},
 		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is not a valid AWS region: write it like eu-west-1`},
 		{[]string{"emit", "--cluster", "prod", "--account", "12"}, "write its twelve digits"},
+		{[]string{"plan", "--cluster", "prod", "--sender", "ops"}, `--sender "ops" is not the ARN of a role or user`},
+		{[]string{"emit", "--cluster", "prod", "--sender", "arn:aws:sts::210987654321:assumed-role/ops/me"}, "name its role"},
 		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
 		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or setup"},
 		{[]string{"setpu"}, "did you mean setup?"},

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	sqsstate "github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 )
 
@@ -216,7 +217,7 @@ func TestDoctorExpectsNoDeploymentInASandbox(t *testing.T) {
 	running := e.setup
 	e.lifeboatIs(nil)
 	url := e.url + "/123456789012/lifeboat-prod"
-	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("{}")}); err != nil {
+	if _, err := e.server.States.SQS.Send("lifeboat-prod", sqsstate.Outgoing{Body: "{}"}, "sender"); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := e.queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, VisibilityTimeout: 600}); err != nil || len(out.Messages) != 1 {

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"errors"
+	"strings"
 
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
@@ -42,10 +44,20 @@ func (s *session) hintAWS(err error) string {
 	switch {
 	case errors.As(err, &notSpot):
 		return "FIS can interrupt running spot instances only. To test only Lifeboat and reclaim nothing, add --via queue."
+	case isQueueDeny(err):
+		return "The queue's policy lets only Lifeboat's rules send. Add your role or user: `" + s.name + " aws setup --cluster NAME --sender ARN` (`aws sts get-caller-identity` shows it)."
 	case errors.As(err, &noQueue):
 		return "Set --queue-url to the URL of Lifeboat's queue, which is in the settings of lifeboatd, and check AWS_REGION."
 	}
 	return command.HintAWS(err)
+}
+
+// isQueueDeny reports whether the policy of a queue refused to send (IAM User Guide, "Troubleshoot
+// access denied error messages").
+func isQueueDeny(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && strings.Contains(api.ErrorMessage(), "sqs:SendMessage") &&
+		strings.Contains(api.ErrorMessage(), "explicit deny in a resource-based policy")
 }
 
 // writeJSON writes one value to standard output, indented.

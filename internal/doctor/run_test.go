@@ -95,8 +95,12 @@ func TestRun(t *testing.T) {
 			[]string{"broken kind-partly-covered" + kind}, "most notices are lost"},
 		{"a zone as region", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"region":["us-east-1a"]}`),
 			[]string{"broken rule-matches-nothing" + rule}, "it is not an AWS region"},
+		{"a policy for a foreign account, and no other senders", queue(func(q *snapshot.Queue) {
+			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"},`, 1)
+		}), []string{}, ""},
 		{"a policy for one foreign account", queue(func(q *snapshot.Queue) {
-			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*","Condition":{"StringEquals":{"aws:SourceAccount":"999999999999"}}},`, 1)
+			allowed, _, _ := strings.Cut(q.Policy, `,{"Sid":"DenyPlainHTTP"`)
+			q.Policy = strings.Replace(allowed+"]}", `"Statement":[`, `"Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*","Condition":{"StringEquals":{"aws:SourceAccount":"999999999999"}}},`, 1)
 		}), []string{"warning queue-policy-open" + main}, "the rules of the account 999999999999"},
 		{"the name of a service in place of the source", pattern(`{"source":["ec2.amazonaws.com"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`),
 			[]string{"broken rule-matches-nothing" + rule}, `"aws.ec2"`},
@@ -130,6 +134,13 @@ func TestRun(t *testing.T) {
 		}), []string{"unknown queue-policy-unread" + main}, "only AWS can evaluate"},
 		{"a policy that denies", queue(func(q *snapshot.Queue) {
 			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"*"},`, 1)
+		}), []string{"broken queue-policy-refuses" + main}, "denies EventBridge"},
+		{"a policy that denies all but other rules", queue(func(q *snapshot.Queue) {
+			allowed, denied, _ := strings.Cut(q.Policy, `{"Sid":"DenyOtherSenders"`)
+			q.Policy = allowed + `{"Sid":"DenyOtherSenders"` + strings.ReplaceAll(denied, "rule/lifeboat-prod-", "rule/old-prod-")
+		}), []string{"broken queue-policy-refuses" + main}, "denies EventBridge"},
+		{"a policy that denies all outside of an organization", queue(func(q *snapshot.Queue) {
+			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringNotEquals":{"aws:PrincipalOrgID":"o-1"}}},`, 1)
 		}), []string{"broken queue-policy-refuses" + main}, "denies EventBridge"},
 		{"a policy that denies plain HTTP", queue(func(q *snapshot.Queue) {
 			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}},`, 1)

@@ -23,6 +23,8 @@ type Place struct {
 	// and whose hooks the template creates. If empty, the rules match all groups and
 	// the template creates no hooks.
 	Groups []Group
+	// Senders are those of [awssetup.Wiring].
+	Senders []string
 }
 
 // placeholders stand for unknown values.
@@ -39,6 +41,7 @@ func (p Place) wiring(cluster string, ph placeholders) (awssetup.Wiring, error) 
 	if p.Region == "" {
 		w.Partition = ph.partition
 	}
+	w.Senders = p.Senders
 	return w.ForGroups(p.groupNames())
 }
 
