@@ -11,9 +11,11 @@ import (
 // Teardown returns the next step to delete the group with its pool, and what it
 // waits for; both are empty once the group is gone. It never terminates a
 // running or launching node: DeleteGroup does not use force, so AWS rejects it
-// if an instance appears in between.
-func Teardown(o Observed) (steps []Step, waits string) {
+// if an instance appears in between. It deletes no group of another cluster; cluster is the name of
+// this one, empty if it is unknown.
+func Teardown(o Observed, cluster string) (steps []Step, waits string) {
 	busy := o.in(lifecycle.Serving, lifecycle.Joining, lifecycle.Leaving, lifecycle.Retained, lifecycle.Aside, lifecycle.Unknown)
+	elsewhere, _ := o.belongsElsewhere(cluster)
 	switch {
 	case !o.Exists:
 		return nil, ""
@@ -21,6 +23,8 @@ func Teardown(o Observed) (steps []Step, waits string) {
 		return nil, fmt.Sprintf("AWS is deleting Auto Scaling group %s", o.Name)
 	case o.owner() != "":
 		return nil, fmt.Sprintf("Auto Scaling group %s belongs to %s, so it must be deleted there; to remove only the object, set deletionPolicy: Keep", o.Name, o.owner())
+	case elsewhere != "":
+		return nil, elsewhere + ". To remove only the object, set deletionPolicy: Keep"
 	case len(busy) > 0:
 		return nil, fmt.Sprintf("the group is deleted once it is empty; it has %s outside its warm pool: %s. Scale it down: "+
 			"`aws autoscaling update-auto-scaling-group --auto-scaling-group-name %s --min-size 0 --desired-capacity 0`; or set deletionPolicy: Keep to keep the group",

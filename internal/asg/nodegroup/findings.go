@@ -34,7 +34,7 @@ func findings(w Wanted, o Observed, h History) []finding.Finding {
 		return r.all
 	}
 	for _, look := range []func(){
-		r.operator, r.launchHook, r.terminateHook, r.otherHooks, r.pool, r.unhooked, r.outdated, r.suspensions, r.launches, r.retained, r.drift,
+		r.cluster, r.operator, r.launchHook, r.terminateHook, r.otherHooks, r.pool, r.unhooked, r.outdated, r.suspensions, r.launches, r.retained, r.drift,
 	} {
 		look()
 	}

@@ -105,6 +105,9 @@ func Diff(w Wanted, o Observed, h History) Plan {
 	if o.Deleting || o.Operator != "" || w.Management == v1alpha1.ManageNothing {
 		return p
 	}
+	if cluster, _ := o.otherCluster(w.Cluster); cluster != "" {
+		return p
+	}
 	p.hooks(w, o)
 	if w.Management == v1alpha1.ManageAll && o.owner() == "" {
 		p.group(w, o)

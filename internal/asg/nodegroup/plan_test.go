@@ -201,7 +201,7 @@ func TestDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all, waits := nodegroup.Teardown(tc.observed)
+			all, waits := nodegroup.Teardown(tc.observed, "prod")
 			if diff := cmp.Diff(tc.steps, steps(nodegroup.Plan{Steps: all})); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}

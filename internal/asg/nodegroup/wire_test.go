@@ -253,7 +253,7 @@ func TestEmptyGroupIsDeleted(t *testing.T) {
 	g := a.declare("workers", declarePool)
 	a.mustSettle(t, g)
 	w := nodegroup.Want(g, "")
-	if _, waits := nodegroup.Teardown(a.observe(t, "workers")); waits == "" {
+	if _, waits := nodegroup.Teardown(a.observe(t, "workers"), ""); waits == "" {
 		t.Fatal("a group with an instance is not waited for")
 	}
 	if err := a.api.Apply(t.Context(), w, nodegroup.Step{Verb: nodegroup.DeleteGroup}); !cloud.IsBusy(err) {
@@ -271,7 +271,7 @@ func TestEmptyGroupIsDeleted(t *testing.T) {
 				_ = a.States.AutoScaling.Complete(autoscaling.Ref{Group: "workers", Hook: hook, InstanceID: i.ID}, autoscaling.Continue) // the other's
 			}
 		}
-		all, _ := nodegroup.Teardown(o)
+		all, _ := nodegroup.Teardown(o, "")
 		for _, s := range all {
 			if err := a.api.Apply(t.Context(), w, s); err != nil && !cloud.IsBusy(err) {
 				t.Fatalf("%s: %v", s, err)

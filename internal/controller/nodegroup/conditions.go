@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -32,6 +33,7 @@ const (
 	reasonBusy      = "AWSBusy"
 	reasonFailed    = "ChangeFailed"
 	reasonShared    = "SharedWithAnother"
+	reasonElsewhere = "OtherCluster"
 	reasonLookedAt  = "LookedAfter"
 	reasonBroken    = "SomethingIsBroken"
 	reasonDeleting  = "DeletionWaits"
@@ -105,6 +107,7 @@ func (s passState) hooks() conditionState {
 
 func (s passState) synced() conditionState {
 	management := s.wanted.Management
+	foreign, elsewhere := s.finding(nodegroup.OtherCluster)
 	switch {
 	case s.otherOwner != "":
 		return conditionState{isFalse, reasonShared, fmt.Sprintf("NodeGroup %s already manages Auto Scaling group %s: delete one of the two", s.otherOwner, s.wanted.Group)}
@@ -118,6 +121,8 @@ func (s passState) synced() conditionState {
 		return conditionState{isFalse, reasonBusy, "retrying soon: " + s.failed.Error()}
 	case s.failed != nil:
 		return conditionState{isFalse, reasonFailed, "retrying: " + s.failed.Error()}
+	case elsewhere:
+		return conditionState{isFalse, reasonElsewhere, sentences(foreign.Problem, fixText(foreign))}
 	case len(s.plan.Steps) > 0:
 		var parts []string
 		for _, step := range s.plan.Steps {

@@ -89,7 +89,7 @@ func (c *Controller) teardown(ctx context.Context, g *v1alpha1.NodeGroup, m *mem
 	if s.err != nil || !s.known {
 		return nil, fmt.Sprintf("the group cannot be deleted until it can be read: %v", s.err)
 	}
-	return nodegroup.Teardown(s.observed)
+	return nodegroup.Teardown(s.observed, c.Cluster)
 }
 
 // removeFinalizer lets the object be deleted.
