@@ -90,6 +90,7 @@ var filesOffPath = map[string]string{
 	"internal/notice/withdrawn.go":                             "only for notices that are withdrawn",
 	"internal/notice/words.go":                                 "wording",
 	"internal/record/person.go":                                "only for approvals, holds and releases",
+	"internal/policy/control_plane.go":                         "only for nodes of the control plane",
 	"internal/policy/doc.go":                                   "the package comment",
 	"internal/policy/guard.go":                                 "only where a policy is not valid",
 	"internal/policy/passed_over.go":                           "only for several notices of which none has a firm deadline",

@@ -175,3 +175,20 @@ func TestNodeClaimOfAnotherNodeIsNotDeleted(t *testing.T) {
 		t.Errorf("claim %v, doubt %q", k.claim("web-x7k2p"), k.doubt())
 	}
 }
+
+// A policy asks for the termination.
+func TestControlPlaneInstanceIsNotTerminated(t *testing.T) {
+	n := node("a", instance)
+	n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""}
+	w := newWorld(t, recordOf(impaired()), n, pod("web-1"), team(terminate))
+	terminator := &fakeTerminator{world: w}
+	w.loop.Cloud, w.loop.Live = terminator, w.client
+	w.ec2 = map[string]cloud.Instance{instance: {DNSName: "ip-10-0-0-1.ec2.internal"}}
+	w.settle(time.Second)
+	for range 5 {
+		w.settle(w.wake)
+	}
+	if len(terminator.asked) > 0 {
+		t.Errorf("terminated %v", terminator.asked)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -119,8 +120,12 @@ func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 }
 
 // terminate requests the termination. The intent is written first, so that the request is
-// not repeated at once after a crash.
+// not repeated at once after a crash. An instance of the control plane is never terminated, not
+// even if policy decided before its node got the label.
 func (p *pass) terminate(ctx context.Context) (bool, error) {
+	if policy.IsControlPlane(p.facts.node) {
+		return true, nil
+	}
 	if p.Cloud == nil {
 		p.outcome.wait(p.facts.now.Add(terminateRetry), "cannot terminate the instance: this controller has no cloud")
 		return false, nil
