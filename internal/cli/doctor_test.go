@@ -172,7 +172,7 @@ func TestDoctorOffline(t *testing.T) {
 		"Terraform's HCL":     {"resource \"aws_sqs_queue\" \"q\" {\n  name = \"q\"\n}\n", []string{"--offline", "-f", "-"}, 3, "terraform show -json"},
 		"a Pulumi program":    {"name: wiring\nruntime: yaml\n", []string{"--offline", "-f", "-"}, 3, "it is a Pulumi program"},
 		"Crossplane":          {"apiVersion: sqs.aws.upbound.io/v1beta1\nkind: Queue\n", []string{"--offline", "-f", "-"}, 3, "it is a Crossplane manifest"},
-		"a parameter":         {"", []string{"--offline", "-f", open, "--parameter", "P=aws.ec2"}, 0, "1 rule"},
+		"a parameter":         {"", []string{"--offline", "-f", open, "--parameter", "P=aws.ec2"}, 3, "do not contain its policy"},
 		"a strange account":   {"", []string{"--offline", "-f", open, "--account", "1"}, 2, "write its 12 digits"},
 		"a strange region":    {"", []string{"--region", "here"}, 2, "is not a valid AWS region"},
 		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "is not a valid cluster name"},

@@ -72,11 +72,12 @@ type coverage struct {
 	missing  []string            // examples that no rule delivers
 	by       map[string][]string // example → rules
 	narrowed []string            // additional fields that the rules' patterns require
+	singular bool                // each rule requires a value that only a few events have
 	complete bool                // some rule delivers every event of the kind
 }
 
 func (e *diagnosis) coverage(kind string) coverage {
-	c := coverage{by: map[string][]string{}}
+	c := coverage{by: map[string][]string{}, singular: true}
 	for _, example := range e.examples {
 		if example.kind != kind {
 			continue
@@ -90,6 +91,7 @@ func (e *diagnosis) coverage(kind string) coverage {
 				c.complete = true
 			} else {
 				c.narrowed = union(c.narrowed, asked)
+				c.singular = c.singular && slices.ContainsFunc(asked, r.isSingular)
 			}
 		}
 		if len(c.by[example.name]) == 0 {
@@ -103,11 +105,12 @@ func (e *diagnosis) coverage(kind string) coverage {
 // value. In a template that can be an account or a region that is unknown here.
 func (e *diagnosis) narrowingFields(r *rule, example sampleEvent) []string {
 	var paths []string
-	for _, m := range r.compiled.ExplainEvent(example.event).Mismatches {
+	mismatches := append(r.compiled.ExplainEvent(example.event).Mismatches, r.compiled.ExplainEvent(example.other).Mismatches...)
+	for _, m := range mismatches {
 		if m.Path == "account" && e.Account == "" || m.Path == "region" && e.Region == "" {
 			continue // checkPlaces reports it
 		}
-		paths = append(paths, m.Path)
+		paths = union(paths, []string{m.Path})
 	}
 	return paths
 }
@@ -131,7 +134,7 @@ func (e *diagnosis) covered(kind string, c coverage) []finding.Finding {
 	case !c.complete && !isGroupScoped(kind):
 		f.ID = idKindPartlyCovered
 		f.Problem = "the rules deliver it only for some events: their patterns require a particular " + joinList(c.narrowed)
-		if kind == notice.KindSpotInterruption && slices.ContainsFunc(c.narrowed, isSingular) {
+		if kind == notice.KindSpotInterruption && c.singular {
 			f.Severity = finding.Broken
 			f.Problem += ", so that nearly all of them are lost"
 		}
@@ -146,9 +149,13 @@ func (e *diagnosis) covered(kind string, c coverage) []finding.Finding {
 // (EC2 User Guide, "Spot Instance interruption notices").
 const defaultInterruption = "spot-interruption-warning (terminate)"
 
-// isSingular reports whether each event or each instance has its own value of a field.
-func isSingular(path string) bool {
-	return slices.Contains([]string{"id", "time", "detail.instance-id"}, path)
+// isSingular reports whether the pattern requires a value of a field that only a few
+// events have.
+func (r *rule) isSingular(path string) bool {
+	if path != "resources" {
+		return isID(path)
+	}
+	return slices.Contains(r.compiled.PathsWith(func(value string) bool { return strings.HasPrefix(value, `"`) }), path)
 }
 
 // isGroupScoped reports whether rules for a kind are usually limited to Auto Scaling

@@ -116,6 +116,9 @@ func (e *diagnosis) lints(r *rule) []finding.Finding {
 			f.Severity, f.ID = finding.Info, idPatternNoise
 		}
 		f.Fix = e.fix(r.From, false, l.Suggestion, "")
+		if quiet, ok := pattern.Quiet(r.Pattern); ok && l.Severity == pattern.SeverityAdvice {
+			f.Fix, f.Change = e.usePatternText(r, quiet), onRule(r, func(o *snapshot.Rule) { o.Pattern = quiet })
+		}
 		if l.Severity != pattern.SeverityAdvice {
 			f.Problem = sentence(l)
 			f.Fix, f.Change = e.fixPattern(r, cmp.Or(l.Suggestion, "compare "+cmp.Or(l.Path, "the pattern")+" with an event that the rule should match")), usePattern(r)
@@ -139,11 +142,15 @@ func (e *diagnosis) fixPattern(r *rule, suggestion string) string {
 	if r.fixedPattern == "" {
 		return e.fix(r.From, r.role != "", suggestion, suggestion)
 	}
-	edit := "replace the pattern by " + r.fixedPattern
+	return e.usePatternText(r, r.fixedPattern)
+}
+
+// usePatternText returns the fix that replaces the pattern of a rule.
+func (e *diagnosis) usePatternText(r *rule, text string) string {
 	bus := ""
 	if !r.OnDefaultBus() {
 		bus = " --event-bus-name " + r.Bus
 	}
-	return e.fix(r.From, r.role != "", edit,
-		fmt.Sprintf("aws events put-rule --name %s%s --event-pattern %s", r.Name, bus, quoteShell(r.fixedPattern)))
+	return e.fix(r.From, r.role != "", "replace the pattern by "+text,
+		fmt.Sprintf("aws events put-rule --name %s%s --event-pattern %s", r.Name, bus, quoteShell(text)))
 }

@@ -21,7 +21,7 @@ const eventBridge = "events.amazonaws.com"
 // (EventBridge User Guide, "Using resource-based policies").
 func checkPolicy(e *diagnosis) []finding.Finding {
 	if !e.queue.PolicyKnown {
-		return nil
+		return e.policyAbsent()
 	}
 	var feeding []*rule
 	for _, r := range e.rules {

@@ -37,6 +37,7 @@ func accountChecks() []func(*diagnosis) []finding.Finding {
 		checkPermissions,
 		checkUnanswered,
 		checkUnread,
+		checkTargetsGiven,
 		checkEngine,
 		checkUnrelatedRules,
 		checkTools,

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ type sampleEvent struct {
 	json []byte
 
 	event *pattern.Event
+	// other is an event of the same kind about another instance.
+	other *pattern.Event
 	// fixed are the fields whose values define this example.
 	fixed []string
 }
@@ -67,15 +70,17 @@ const (
 	sampleRegion  = "eu-west-1"
 )
 
-// sampleEvents returns the examples for an account and region. If these are unknown,
-// a pattern may require any account and region.
+// sampleEvents returns the examples for an account and region. If one is unknown, a
+// pattern may require any.
 func sampleEvents(account, region string) []sampleEvent {
-	var fixed []string
-	localize := func(text string) string { return text }
-	if account != "" && region != "" {
-		fixed = []string{"account", "region"}
-		localize = strings.NewReplacer(sampleAccount, account, sampleRegion, region).Replace
+	var fixed, replace []string
+	if account != "" {
+		fixed, replace = append(fixed, "account"), append(replace, sampleAccount, account)
 	}
+	if region != "" {
+		fixed, replace = append(fixed, "region"), append(replace, sampleRegion, region)
+	}
+	localize := strings.NewReplacer(replace...).Replace
 	samples := map[string]string{}
 	for _, s := range pattern.Samples() {
 		samples[s.Name] = localize(string(s.JSON))
@@ -113,8 +118,60 @@ func appendSampleEvent(all []sampleEvent, v sampleVariant, sample, value string,
 	if err != nil {
 		return all
 	}
-	return append(all, sampleEvent{name: name, kind: v.kind, json: text, event: event, fixed: fixed})
+	other, err := anotherEvent(root, append(slices.Clone(fixed), v.field))
+	if err != nil {
+		return all
+	}
+	return append(all, sampleEvent{name: name, kind: v.kind, json: text, event: event, other: other, fixed: fixed})
 }
+
+// anotherEvent returns an event of the same kind about another instance, at another
+// time: it has other ids and times than the example.
+func anotherEvent(root map[string]any, fixed []string) (*pattern.Event, error) {
+	text, err := json.Marshal(changeIDs(root, "", fixed))
+	if err != nil {
+		return nil, fmt.Errorf("writing a sample: %w", err)
+	}
+	return pattern.Decode(text)
+}
+
+// changeIDs changes the ids and times of a value. It keeps accounts, regions and the
+// values of closed sets, which have no digits.
+func changeIDs(v any, path string, fixed []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		all := map[string]any{}
+		for name, inner := range v {
+			all[name] = changeIDs(inner, strings.TrimPrefix(path+"."+name, "."), fixed)
+		}
+		return all
+	case []any:
+		all := []any{}
+		for _, inner := range v {
+			all = append(all, changeIDs(inner, path, fixed))
+		}
+		return all
+	case string:
+		if !slices.Contains(fixed, path) && isID(path) {
+			at := strings.LastIndex(v, "/") + 1 // an ARN names a region before
+			return v[:at] + otherDigits.Replace(v[at:])
+		}
+	}
+	return v
+}
+
+// isID reports whether each event or each instance has its own value of a field.
+func isID(path string) bool {
+	switch path {
+	case "id", "time", "resources", "detail.instance-id", "detail.EC2InstanceId", "detail.LifecycleActionToken",
+		"detail.eventArn", "detail.startTime", "detail.endTime", "detail.affectedEntities.entityValue":
+		return true
+	}
+	return false
+}
+
+// otherDigits replaces each digit by another.
+var otherDigits = strings.NewReplacer("0", "1", "1", "2", "2", "3", "3", "4", "4", "5", "5", "6", "6", "7", "7", "8", "8", "9", "9", "0")
 
 func setField(object map[string]any, path []string, value string) {
 	if len(path) == 1 {

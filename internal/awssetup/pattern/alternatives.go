@@ -186,6 +186,9 @@ func (c *compiler) numeric(v *node) (test, error) {
 		}
 		return nil, c.fail(v.end, "Value of %s must be numeric", what)
 	}
+	if !exact(v.items[1]) {
+		return nil, c.fail(v.items[1].at, inexact, v.items[1].text)
+	}
 	t.bound(op, v.items[1].number)
 	if len(v.items) == 2 {
 		return t, nil
@@ -210,10 +213,39 @@ func (c *compiler) upperBound(t numeric, v *node) (test, error) {
 	if len(v.items) > 4 {
 		return nil, c.fail(v.items[4].at, "Too many terms in numeric range expression")
 	}
+	if !exact(v.items[3]) {
+		return nil, c.fail(v.items[3].at, inexact, v.items[3].text)
+	}
 	if t.bound(op.text, v.items[3].number); t.low >= t.high {
 		return nil, c.fail(v.items[3].at, "Bottom must be less than top")
 	}
 	return t, nil
+}
+
+const inexact = "%s has more digits than numeric can compare"
+
+// exact reports whether a number has the same value as a float64. The reference engine refuses other numbers in
+// numeric.
+func exact(n *node) bool {
+	digits, exponent, ok := decimal(n.text)
+	same, at, _ := decimal(strconv.FormatFloat(n.number, 'e', -1, 64))
+	return ok && finite(n.number) && digits == same && (exponent == at || digits == "")
+}
+
+// decimal returns the digits of a number without zeros at the ends, and its exponent.
+func decimal(text string) (digits string, exponent int, ok bool) {
+	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(text, "-")), "e")
+	if power != "" {
+		n, err := strconv.Atoi(power)
+		if err != nil {
+			return "", 0, false
+		}
+		exponent = n
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := strings.TrimLeft(whole+fraction, "0")
+	digits = strings.TrimRight(all, "0")
+	return digits, exponent - len(fraction) + len(all) - len(digits), true
 }
 
 func (t *numeric) bound(op string, value float64) {

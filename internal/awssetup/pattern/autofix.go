@@ -9,8 +9,8 @@ import (
 // maxFixes limits the number of corrections to one pattern.
 const maxFixes = 16
 
-// Fix corrects a pattern: it replaces misspelt keys, sources, detail-types and values, and wraps scalars that must be
-// arrays. The result compiles and has fewer lint findings. It returns false if it cannot infer such a correction.
+// Fix corrects a pattern: it replaces misspelt keys, sources, detail-types and values, separates detail-types that
+// exclude each other, and wraps scalars that must be arrays. The result compiles and has fewer lint findings. It returns false if it cannot infer such a correction.
 func Fix(text string) (string, bool) {
 	fixed := text
 	if _, err := Compile([]byte(text)); err != nil {
@@ -50,6 +50,9 @@ func fixOne(text string) (string, bool) {
 		return "", false
 	}
 	for _, f := range Lint(p).Findings {
+		if f.Code == "dead-detail-type" {
+			return separate(text)
+		}
 		if f.wrong == "" || !strings.Contains(text, f.wrong) {
 			continue
 		}
@@ -67,11 +70,16 @@ func wrapInArrays(text string) string {
 		return text
 	}
 	wrapScalars(root)
+	return encode(root, text)
+}
+
+// encode returns a pattern as text, or otherwise if it cannot be encoded.
+func encode(root map[string]any, otherwise string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(root) != nil {
-		return text
+		return otherwise
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -232,6 +232,9 @@ func (k *knownEvent) accepts(path string, t test) bool {
 	if s, ok := t.(exactString); ok && formats[path] != nil && !formats[path].MatchString(s.want) {
 		return false
 	}
+	if start, ok := beginning(t); ok && path == "detail.instance-id" && !strings.HasPrefix(start, "i-") && !strings.HasPrefix("i-", start) {
+		return false
+	}
 	switch {
 	case within(k.open, path):
 		return true
@@ -245,11 +248,28 @@ func (k *knownEvent) accepts(path string, t test) bool {
 	return slices.ContainsFunc(at.values, func(v *node) bool { return !wrongType(t, v) })
 }
 
-// formats are the formats of fields that all events have (EventBridge User Guide, "Events structure"). A value in
-// braces stands for one that a template does not define.
+// beginning returns the text with which every match of a test begins.
+func beginning(t test) (string, bool) {
+	switch t := t.(type) {
+	case exactString:
+		return t.want, !strings.Contains(t.want, "{")
+	case affix:
+		return t.want, !t.suffix && !t.fold && !strings.Contains(t.want, "{")
+	case wildcard:
+		return t.literals[0], !strings.Contains(t.literals[0], "{")
+	}
+	return "", false
+}
+
+// formats are the formats of fields that all events have (EventBridge User Guide, "Events structure"), of instance
+// ids, and of the services of AWS Health, which are upper case. A value in braces stands for one that a template does
+// not define.
 var formats = map[string]*regexp.Regexp{
 	"account": regexp.MustCompile(`^([0-9]{12}|\{[^}]*\})$`),
 	"region":  regexp.MustCompile(`^([a-z]+(-[a-z]+)+-[0-9]+|\{[^}]*\})$`),
+
+	"detail.instance-id": regexp.MustCompile(`^(i-.*|.*\{[^}]*\}.*)$`),
+	"detail.service":     regexp.MustCompile(`^([A-Z0-9_]+|.*\{[^}]*\}.*)$`),
 }
 
 // possibleResource reports whether a test can match a resource of the sample's form. It excludes only one case: an
@@ -258,17 +278,7 @@ func (k *knownEvent) possibleResource(t test, v *node) bool {
 	if wrongType(t, v) {
 		return false
 	}
-	want := ""
-	switch t := t.(type) {
-	case exactString:
-		want = t.want
-	case affix:
-		if !t.suffix && !t.fold {
-			want = t.want
-		}
-	case wildcard:
-		want = t.literals[0]
-	}
+	want, _ := beginning(t)
 	// The EC2 User Guide shows rebalance recommendations with a region and an account,
 	// and other sources show the form of spot interruptions. Both forms are possible.
 	return k.Name == "rebalance-recommendation" || !zoneARN.MatchString(v.text) || !regionAndAccount.MatchString(want)

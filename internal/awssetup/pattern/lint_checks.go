@@ -87,9 +87,9 @@ func (l *linter) detailType(b branch, want string, sources, names []string) {
 	case elsewhere != "" && b.fromKnownSource():
 		f.Severity, f.Code = SeverityError, "wrong-source"
 		f.Message = fmt.Sprintf("%s is sent from %s, not from %s", quote(want), elsewhere, strings.Join(sources, ", "))
-		f.Suggestion = fmt.Sprintf("write \"source\":[%s]", quote(elsewhere))
-		if len(sources) == 1 && len(b.exactValues("detail-type")) == 1 {
-			f.wrong, f.right = quote(sources[0]), quote(elsewhere)
+		f.Suggestion, f.wrong, f.right = fmt.Sprintf("write \"source\":[%s]", quote(elsewhere)), quote(sources[0]), quote(elsewhere)
+		if len(sources) > 1 || len(b.exactValues("detail-type")) > 1 { // the others need theirs
+			f.Suggestion, f.right = fmt.Sprintf("add %s to source", quote(elsewhere)), f.wrong+","+f.right
 		}
 	case elsewhere != "":
 		return
@@ -174,6 +174,9 @@ func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
 		case formats[f.Path] != nil:
 			f.Code = "unknown-value"
 			f.Message = fmt.Sprintf("%s never matches: it is not an AWS %s, such as %s", t, f.Path, at.values[0])
+			if s, ok := t.(exactString); ok && foldCase(s.want) == foldCase(at.values[0].text) {
+				f.Suggestion, f.wrong, f.right = fmt.Sprintf("write %s: matching is case-sensitive", at.values[0]), quote(s.want), at.values[0].String()
+			}
 		default:
 			f.Code = "zone-arn"
 			f.Message = fmt.Sprintf("%s never matches: the resource of %s names an availability zone in place of the region, and no account", t, quote(k.DetailType))
@@ -248,18 +251,27 @@ func (l *linter) deadTypes(b branch, sent, matched []*knownEvent) {
 	}
 }
 
-// noise reports patterns that match far more than interruptions.
+// noise reports patterns that match far more than interruptions. Quiet narrows them.
 func (l *linter) noise(b branch, matched []*knownEvent) {
+	alone := !slices.ContainsFunc(matched, func(k *knownEvent) bool { return k.Name != "instance-state-change" && k.Source != "aws.health" })
 	for _, k := range matched {
 		switch {
 		case k.Name == "instance-state-change" && b.leaf("detail.state") == nil && b.leaf("detail.instance-id") == nil:
 			l.add(Finding{Severity: SeverityAdvice, Code: "noise", Path: "detail.state",
 				Message:    "without detail.state every start of an instance sends a message, which also hides that another rule matches nothing",
-				Suggestion: `add "state":["stopping","stopped","shutting-down","terminated"]`})
+				Suggestion: suggestField(alone, stateChange, `"state":["stopping","stopped","shutting-down","terminated"]`)})
 		case k.Source == "aws.health" && b.leaf("detail.service") == nil && b.leaf("detail.eventTypeCode") == nil:
 			l.add(Finding{Severity: SeverityAdvice, Code: "noise", Path: "detail.service",
 				Message:    "without detail.service the events of every AWS service send messages",
-				Suggestion: `add "service":["EC2"] and "eventTypeCategory":["scheduledChange"]`})
+				Suggestion: suggestField(alone, healthEvent, `"service":["EC2","EBS","EKS"]`)})
 		}
 	}
+}
+
+// suggestField suggests a field of detail. A pattern that brings other events too would lose them with it.
+func suggestField(alone bool, detailType, field string) string {
+	if alone {
+		return "add " + field + " to detail"
+	}
+	return fmt.Sprintf("move %s to a rule of its own, with %s in detail, and name the other detail-types", quote(detailType), field)
 }

@@ -25,6 +25,9 @@ func (b *builder) awsCLI(file string, root map[string]any) {
 			attributes[name] = str(value)
 		}
 		if q := snapshot.FromAttributes(attributes); q.ARN != "" {
+			// Without All the output has only the attributes that were asked for.
+			_, all := attributes["CreatedTimestamp"]
+			q.Known, q.PolicyKnown = all, all || q.Policy != ""
 			b.addQueue(q)
 			b.inferPlace(q.ARN)
 		}
