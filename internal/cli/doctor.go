@@ -42,9 +42,10 @@ Each finding says what will go wrong in an interruption and how to fix it:
   warning  it works, but not in every case
   info     it works, with a drawback that you should know
 
-With -f it reads files instead and needs no account: CloudFormation (YAML or
-JSON), Terraform in JSON, and the output of terraform show -json or of
-aws events list-rules, describe-rule and list-targets-by-rule.
+With -f it reads files instead and needs no account: CloudFormation, SAM and
+the output of CDK; Terraform configurations, plans and states; and the output of
+aws events list-rules, describe-rule and list-targets-by-rule. A directory
+stands for its files.
 
 Exit codes: 0 no finding that counts; 1 something is broken; 2 wrong usage; 3 some
 checks could not run; 4 warnings or notes, if --fail-on counts them.`
@@ -80,6 +81,9 @@ func newDoctor(s *session) *cobra.Command {
   # Check a template, without an account
   lifeboat doctor --offline -f template.yaml
 
+  # Check a Terraform configuration, with the modules that terraform init has fetched
+  lifeboat doctor --offline -f infra/prod
+
   # Check all existing rules
   aws events list-rules | lifeboat doctor --offline -f -
 
@@ -107,7 +111,7 @@ func newDoctor(s *session) *cobra.Command {
 	flags.StringVar(&f.baseline, "baseline", "", "file of accepted findings, which do not count")
 	flags.BoolVar(&f.writeBaseline, "write-baseline", false, "accept all present findings: write them to the file of --baseline")
 	flags.StringVar(&f.failOn, "fail-on", string(finding.Unknown), "least severity that changes the exit code: broken, unknown, warning or info")
-	flags.StringArrayVarP(&f.files, "file", "f", nil, "file to check; - is standard input; repeatable")
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "file, directory or glob to check; - is standard input; repeatable")
 	return command.Outputs(cmd, command.OutputText, command.OutputJSON, outputSARIF, outputJUnit)
 }
 

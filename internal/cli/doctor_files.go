@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
@@ -17,13 +21,15 @@ import (
 func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 	var files []template.File
 	for _, name := range d.flags.files {
-		file, err := d.read(name)
+		some, err := d.readAny(name)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file)
+		files = append(files, some...)
 	}
-	found, err := template.Read(files, template.Given{Account: d.flags.account, Region: d.flags.region, Parameters: d.flags.parameters})
+	found, err := template.Read(files, template.Given{
+		Account: d.flags.account, Region: d.flags.region, Parameters: d.flags.parameters, Disk: disk{},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +45,81 @@ func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 		d.subject += " and " + counted(n, "Auto Scaling group")
 	}
 	return doctor.Run(found, want, doctor.Cluster{}), nil
+}
+
+// disk reads the modules that a Terraform configuration names.
+type disk struct{}
+
+// ReadFile implements tfconfig.Disk.
+func (disk) ReadFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFileSize) {
+		return nil, fmt.Errorf("reading %s: it is no file of at most %d MB", name, maxFileSize>>20)
+	}
+	return os.ReadFile(name) //nolint:wrapcheck // the caller only needs to know that it failed
+}
+
+// ReadDir implements tfconfig.Disk.
+func (disk) ReadDir(name string) ([]fs.DirEntry, error) {
+	return os.ReadDir(name) //nolint:wrapcheck // the caller only needs to know that it failed
+}
+
+// readAny reads a file, the files of a directory, or those that match a glob.
+func (s *session) readAny(name string) ([]template.File, error) {
+	info, err := os.Stat(name)
+	var names []string
+	switch {
+	case name == "-" || err == nil && !info.IsDir():
+		file, err := s.read(name)
+		return []template.File{file}, err
+	case err == nil:
+		names, err = filesIn(name)
+	case strings.ContainsAny(name, "*?["):
+		names, err = filepath.Glob(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	var all []template.File
+	for _, n := range names {
+		if info, err := os.Stat(n); err == nil && info.IsDir() {
+			continue // a glob matches directories too
+		}
+		file, err := s.read(n)
+		if err != nil {
+			return nil, err
+		}
+		file.Found = true
+		all = append(all, file)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("reading %s: it has no file to check: give CloudFormation (.yaml, .json, .template), Terraform (.tf) or the output of the AWS CLI (.json)", name)
+	}
+	return all, nil
+}
+
+// maxFiles limits the number of files in a directory.
+const maxFiles = 2000
+
+// filesIn returns the files of a directory that can have wiring. It skips hidden
+// directories, those of dependencies, and the assets of CDK.
+func filesIn(dir string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		switch base := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != dir && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "asset.") || base == "node_modules"):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && slices.Contains([]string{".tf", ".tfvars", ".tofu", ".json", ".yaml", ".yml", ".template"}, filepath.Ext(base)):
+			names = append(names, name)
+		}
+		if len(names) > maxFiles {
+			return fmt.Errorf("it has more than %d files: give the directory of the wiring", maxFiles)
+		}
+		return nil
+	})
+	return names, err
 }
 
 // maxFileSize limits the size of an input file. CloudFormation accepts 1 MB; a

@@ -113,7 +113,7 @@ func (s *session) migrate(convert converter, names []string) error {
 		if err != nil {
 			return err
 		}
-		files = append(files, migrate.File(file))
+		files = append(files, migrate.File{Name: file.Name, Data: file.Data})
 	}
 	result, err := convert(files)
 	var syntax *migrate.SyntaxError

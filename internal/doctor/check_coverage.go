@@ -16,7 +16,7 @@ import (
 // and that only one does.
 func checkCoverage(e *diagnosis) []finding.Finding {
 	open := slices.ContainsFunc(e.rules, func(r *rule) bool { return len(r.unresolved) > 0 || e.mayTarget(r) })
-	if e.QueueMissing || open || e.rulesDenied() {
+	if e.QueueMissing || open || e.Incomplete || e.rulesDenied() {
 		return nil // already reported
 	}
 	var all []finding.Finding
@@ -215,7 +215,10 @@ func (e *diagnosis) fixCoverage(kind string) string {
 	if !ok || !e.Offline {
 		return e.applyCommand()
 	}
-	return "add a rule with the pattern " + r.Pattern
+	if field := e.kOpsField(kind); field != "" {
+		return field
+	}
+	return "add a rule with the pattern " + r.Pattern + e.overwritten(e.queue.From)
 }
 
 // coveredTwice reports several rules that deliver the same notices.

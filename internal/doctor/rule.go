@@ -34,15 +34,39 @@ type rule struct {
 	forNotices bool
 }
 
-func analyzeRules(s snapshot.Snapshot, want awssetup.Wiring, examples []sampleEvent) []*rule {
+// analyzer analyzes the rules of a wiring. It analyzes each pattern once, although the
+// verification of the fixes checks many copies of the wiring.
+type analyzer struct {
+	examples []sampleEvent
+	patterns map[string]patternAnalysis
+}
+
+// patternAnalysis is the part of the analysis of a rule that depends only on its
+// pattern.
+type patternAnalysis struct {
+	compiled     *pattern.Pattern
+	err          error
+	lint         pattern.Report
+	matched      []sampleEvent
+	kinds        []string
+	fixedPattern string
+	fixedKinds   []string
+	unresolved   []string
+}
+
+func newAnalyzer(s snapshot.Snapshot) *analyzer {
+	return &analyzer{sampleEvents(s.Account, s.Region), map[string]patternAnalysis{}}
+}
+
+func (a *analyzer) rules(s snapshot.Snapshot, want awssetup.Wiring) []*rule {
 	var all []*rule
 	for _, r := range s.Rules {
-		all = append(all, analyzeRule(r, want, examples))
+		all = append(all, a.rule(r, want))
 	}
 	return all
 }
 
-func analyzeRule(from snapshot.Rule, want awssetup.Wiring, examples []sampleEvent) *rule { //nolint:gocyclo // one case for each problem of a rule
+func (a *analyzer) rule(from snapshot.Rule, want awssetup.Wiring) *rule {
 	r := &rule{Rule: from}
 	expected := awssetup.Rule{}
 	if i := slices.IndexFunc(want.Rules, func(w awssetup.Rule) bool { return w.Name == r.Name }); i >= 0 && want.Cluster != "" {
@@ -52,31 +76,45 @@ func analyzeRule(from snapshot.Rule, want awssetup.Wiring, examples []sampleEven
 	if r.Scheduled {
 		return r
 	}
-	if r.unresolved = undefinedParts(r.Pattern); len(r.unresolved) > 0 {
+	p := a.pattern(r.Pattern)
+	if r.unresolved = p.unresolved; len(r.unresolved) > 0 {
 		r.forNotices = true
 		return r
 	}
-	r.compiled, r.err = pattern.Compile([]byte(r.Pattern))
-	if r.err == nil {
-		r.lint = pattern.Lint(r.compiled)
-		for _, c := range examples {
-			if r.compiled.CouldMatch(c.event, c.fixed...) {
-				r.matched = append(r.matched, c)
-			}
-		}
-		r.kinds = kindsOf(r.compiled, examples)
-	}
-	if text, ok := pattern.Fix(r.Pattern); ok {
-		if p, err := pattern.Compile([]byte(text)); err == nil {
-			r.fixedPattern, r.intendedKinds = text, kindsOf(p, examples)
-		}
-	}
+	r.compiled, r.err, r.lint, r.matched, r.kinds, r.fixedPattern = p.compiled, p.err, p.lint, p.matched, p.kinds, p.fixedPattern
+	r.intendedKinds = p.fixedKinds
 	if r.role != "" {
 		r.intendedKinds = union(r.intendedKinds, expected.Kinds)
 	}
 	r.intendedKinds = union(r.intendedKinds, r.kinds)
 	r.forNotices = r.role != "" || len(r.kinds) > 0 || len(r.intendedKinds) > 0 || mentionsAWS(r.Pattern)
 	return r
+}
+
+func (a *analyzer) pattern(text string) patternAnalysis {
+	if known, ok := a.patterns[text]; ok {
+		return known
+	}
+	var p patternAnalysis
+	if p.unresolved = undefinedParts(text); len(p.unresolved) == 0 {
+		p.compiled, p.err = pattern.Compile([]byte(text))
+		if p.err == nil {
+			p.lint = pattern.Lint(p.compiled)
+			for _, c := range a.examples {
+				if p.compiled.CouldMatch(c.event, c.fixed...) {
+					p.matched = append(p.matched, c)
+				}
+			}
+			p.kinds = kindsOf(p.compiled, a.examples)
+		}
+		if fixed, ok := pattern.Fix(text); ok {
+			if compiled, err := pattern.Compile([]byte(fixed)); err == nil {
+				p.fixedPattern, p.fixedKinds = fixed, kindsOf(compiled, a.examples)
+			}
+		}
+	}
+	a.patterns[text] = p
+	return p
 }
 
 // undefinedParts returns the values of a pattern that the template does not define,

@@ -61,15 +61,13 @@ type diagnosis struct {
 	found []finding.Finding
 }
 
-func newDiagnosis(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) diagnosis {
-	e := diagnosis{Snapshot: s, desired: want, cluster: cluster, examples: sampleEvents(s.Account, s.Region)}
-	e.all = analyzeRules(s, want, e.examples)
-	return e
+func (a *analyzer) newDiagnosis(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) diagnosis {
+	return diagnosis{Snapshot: s, desired: want, cluster: cluster, examples: a.examples, all: a.rules(s, want)}
 }
 
 // diagnose checks a wiring. It does not verify the fixes.
-func diagnose(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
-	e := newDiagnosis(s, want, cluster)
+func (a *analyzer) diagnose(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
+	e := a.newDiagnosis(s, want, cluster)
 	var all []finding.Finding
 	for _, queue := range e.queuesToCheck() {
 		if e.Offline && len(e.Rules)+len(e.Queues) == 0 {
@@ -175,7 +173,7 @@ func (e *diagnosis) applyCommand() string {
 func (e *diagnosis) fix(from string, ours bool, edit, command string) string {
 	switch {
 	case from != "":
-		return "in " + from + ": " + edit
+		return "in " + from + ": " + edit + e.overwritten(from)
 	case ours:
 		return e.applyCommand()
 	case command == "":

@@ -21,10 +21,11 @@ const noVerifiedFix = "correct it by hand: each edit that the doctor can infer w
 // Run applies each fix to a copy of the wiring and checks the copy. It withholds a fix
 // that does not remove its finding, or after which fewer events reach a queue.
 func Run(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
-	all := diagnose(s, want, cluster)
-	before := deliveries(s, want)
+	a := newAnalyzer(s)
+	all := a.diagnose(s, want, cluster)
+	before := a.deliveries(s, want)
 	for i, f := range all {
-		if err := verify(f, s, want, cluster, before); err != nil {
+		if err := a.verify(f, s, want, cluster, before); err != nil {
 			all[i].Fix, all[i].Change = noVerifiedFix, nil
 		}
 	}
@@ -33,17 +34,17 @@ func Run(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.F
 
 // verify applies a fix to a copy of the wiring and checks the result. It returns nil
 // for a fix that cannot be applied in memory.
-func verify(f finding.Finding, s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster, before map[delivery]bool) error {
+func (a *analyzer) verify(f finding.Finding, s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster, before map[delivery]bool) error {
 	after, changed := Apply(f, s)
 	if !changed {
 		return nil
 	}
-	for _, left := range diagnose(after, want, cluster) {
+	for _, left := range a.diagnose(after, want, cluster) {
 		if left.ID == f.ID && left.Object == f.Object {
 			return fmt.Errorf("the fix %q leaves %s: %s", f.Fix, left.ID, left.Problem)
 		}
 	}
-	now := deliveries(after, want)
+	now := a.deliveries(after, want)
 	for d := range before {
 		if !now[d] {
 			return fmt.Errorf("after the fix %q, %s no longer reaches queue %d", f.Fix, d.example, d.queue)
@@ -91,9 +92,9 @@ type delivery struct {
 }
 
 // deliveries returns what reaches the queues of a wiring.
-func deliveries(s snapshot.Snapshot, want awssetup.Wiring) map[delivery]bool {
+func (a *analyzer) deliveries(s snapshot.Snapshot, want awssetup.Wiring) map[delivery]bool {
 	all := map[delivery]bool{}
-	e := newDiagnosis(s, want, Cluster{})
+	e := a.newDiagnosis(s, want, Cluster{})
 	for i, q := range s.Queues {
 		one := e
 		one.queue = q

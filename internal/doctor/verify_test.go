@@ -41,7 +41,8 @@ func TestVerifyRejectsFixes(t *testing.T) {
 		"a fix after which one instance is heard":  {together(encrypt, narrow), "no longer reaches queue 0"},
 		"a fix that encrypts with the account key": {together(encrypt, onQueue(verifyQueue, func(q *snapshot.Queue) { q.KMSKey = "alias/aws/sqs" })), "no longer reaches"},
 	} {
-		err := verify(unencrypted(tc.edit), s, want, Cluster{}, deliveries(s, want))
+		a := newAnalyzer(s)
+		err := a.verify(unencrypted(tc.edit), s, want, Cluster{}, a.deliveries(s, want))
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
@@ -49,7 +50,7 @@ func TestVerifyRejectsFixes(t *testing.T) {
 	if len(s.Rules[0].Targets) != 1 || s.Queues[0].ManagedSSE {
 		t.Error("verify changed the wiring itself")
 	}
-	if err := verify(finding.Finding{ID: "x", Fix: "helm upgrade"}, s, want, Cluster{}, nil); err != nil {
+	if err := newAnalyzer(s).verify(finding.Finding{ID: "x", Fix: "helm upgrade"}, s, want, Cluster{}, nil); err != nil {
 		t.Errorf("a fix that cannot be applied in memory: %v", err)
 	}
 }

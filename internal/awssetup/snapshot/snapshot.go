@@ -44,6 +44,11 @@ type Snapshot struct {
 	Verdicts []Verdict `json:"verdicts,omitempty"`
 	// Unread are parts of the input that could not be interpreted.
 	Unread []Unread `json:"unread,omitempty"`
+	// Incomplete is true if parts of the wiring are missing: a kind that no rule delivers
+	// may have one there.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// KOps are the files that kops update cluster writes, with the name of the cluster.
+	KOps map[string]string `json:"kops,omitempty"`
 }
 
 // Queue is an SQS queue.

@@ -68,6 +68,20 @@ func Undefined(text string) []string {
 	return names
 }
 
+// Map returns the text with its literal parts and its symbols changed.
+func Map(text string, literal, one func(string) string) string {
+	var out strings.Builder
+	for {
+		at := anySymbol.FindStringIndex(text)
+		if at == nil {
+			out.WriteString(literal(text))
+			return out.String()
+		}
+		out.WriteString(literal(text[:at[0]]) + one(text[at[0]:at[1]]))
+		text = text[at[1]:]
+	}
+}
+
 // Supply says with which flags of lifeboat doctor a user supplies the values of the
 // symbols in a text. It returns "" if there is no flag for them.
 func Supply(text string) string {
@@ -79,7 +93,10 @@ func Supply(text string) string {
 		flags = append(flags, "--region REGION")
 	}
 	for _, name := range Undefined(text) {
-		if name = strings.TrimPrefix(name, "var."); !strings.ContainsAny(name, ".[( ") || strings.HasPrefix(name, "AWS.") {
+		if i := strings.LastIndex(name, "("); i >= 0 { // the result of a function
+			name = strings.TrimRight(name[i+1:], ")")
+		}
+		if name = strings.TrimPrefix(name, "var."); name != "" && !strings.ContainsAny(name, ".[( ") || strings.HasPrefix(name, "AWS.") {
 			flags = append(flags, "--parameter "+strings.Replace(name, "AWS.", "AWS::", 1)+"=VALUE")
 		}
 	}

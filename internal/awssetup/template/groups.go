@@ -116,7 +116,7 @@ func (f *cfnTemplate) hook(from string, p map[string]any) snapshot.Hook {
 func (m *module) group(address string) {
 	written := m.resources[address]
 	g := snapshot.Group{
-		Name: m.named(address, "name"), From: m.file + ", " + address,
+		Name: m.named(address, "name"), From: m.from(address),
 		Starts:    starts(m.attribute(address, "min_size"), m.attribute(address, "desired_capacity")),
 		Pool:      len(items(m.attribute(address, "warm_pool"))) > 0,
 		HooksOpen: first(written["dynamic"])["initial_lifecycle_hook"] != nil,
@@ -132,7 +132,7 @@ func (m *module) group(address string) {
 
 func (m *module) hook(address, name string, p map[string]any) snapshot.Hook {
 	return snapshot.Hook{
-		Name: name, From: m.file + ", " + address,
+		Name: name, From: m.from(address),
 		Terminating: strings.Contains(str(p["lifecycle_transition"]), terminating),
 		Timeout:     seconds(p["heartbeat_timeout"], snapshot.DefaultHookTimeout),
 		Abandons:    str(p["default_result"]) != "CONTINUE", Target: str(p["notification_target_arn"]),

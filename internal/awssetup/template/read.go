@@ -8,18 +8,22 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/template/tfconfig"
 )
 
 // File is a file to read.
 type File struct {
 	Name string
 	Data []byte
+	// Found is true for a file that was found in a directory: it need not be about wiring.
+	Found bool
 }
 
 // Given is what the caller knows, and what the files can leave open. Empty fields are
@@ -29,6 +33,9 @@ type Given struct {
 	Account, Region string
 	// Parameters are the values of parameters and variables.
 	Parameters map[string]string
+	// Disk reads the modules and files that a Terraform configuration names; nil if only
+	// the given files exist.
+	Disk tfconfig.Disk
 }
 
 // ErrNoWiring means that a file contains nothing about wiring.
@@ -38,16 +45,16 @@ var ErrNoWiring = errors.New("it contains no queue, no EventBridge rule and no A
 // or wraps ErrNoWiring.
 func Read(files []File, given Given) (snapshot.Snapshot, error) {
 	b := &builder{given: given, partition: partitionOf(files, given.Region), files: len(files)}
-	var all []document
-	for _, f := range files {
-		documents, err := readDocuments(f)
-		if err != nil {
-			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, err)
-		}
-		all = append(all, documents...)
+	all, err := b.readAll(files)
+	if err != nil {
+		return snapshot.Snapshot{}, err
 	}
+	b.manifests(all)
 	b.collectStacks(all)
-	objects := map[string]int{}
+	objects, err := b.hcl(files)
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
 	for i, d := range all {
 		if i == 0 || all[i-1].file != d.file {
 			b.described = ""
@@ -57,12 +64,40 @@ func Read(files []File, given Given) (snapshot.Snapshot, error) {
 		objects[d.file] += b.objects - before
 	}
 	for _, f := range files {
-		if objects[f.Name] == 0 && !b.nested[f.Name] {
+		if objects[f.Name] == 0 && !b.nested[f.Name] && !f.Found {
 			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, ErrNoWiring)
 		}
 	}
+	if b.objects+len(b.out.Unread) == 0 {
+		return snapshot.Snapshot{}, ErrNoWiring
+	}
 	return b.finish(), nil
 }
+
+// readAll reads the documents of all files that have no HCL.
+func (b *builder) readAll(files []File) ([]document, error) {
+	var all []document
+	for _, f := range files {
+		if isHCL(f) {
+			continue
+		}
+		documents, err := readDocuments(f)
+		switch {
+		case err != nil && f.Found:
+			if wiring.Match(f.Data) {
+				b.reportUnread(f.Name, err.Error())
+			}
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", f.Name, err)
+		default:
+			all = append(all, documents...)
+		}
+	}
+	return all, nil
+}
+
+// wiring matches a file that is about wiring, also if it cannot be read.
+var wiring = regexp.MustCompile(`AWS::(Events::Rule|SQS::Queue)|aws_(cloudwatch_event|sqs_queue)|(sqs|cloudwatchevents|eventbridge)\.aws\.|aws:(sqs|cloudwatch|events)`)
 
 // document is one value in a file.
 type document struct {
@@ -72,7 +107,7 @@ type document struct {
 
 // readDocuments reads a file: a stream of JSON documents, or YAML.
 func readDocuments(f File) ([]document, error) {
-	if what := otherLanguage(f.Data); what != "" {
+	if what := otherLanguage(f.Name, f.Data); what != "" {
 		return nil, errors.New(what)
 	}
 	values, err := decode(f.Data)
@@ -91,33 +126,6 @@ func readDocuments(f File) ([]document, error) {
 		all = append(all, document{f.Name, root})
 	}
 	return all, nil
-}
-
-// otherLanguages are languages that this package does not read, with what to give
-// instead.
-var otherLanguages = []struct {
-	matches *regexp.Regexp
-	instead string
-}{
-	{regexp.MustCompile(`(?m)^\s*(resource|data|module|provider|variable|output)\s+"[^"]+"(\s+"[^"]+")?\s*\{|^\s*(terraform|locals)\s*\{`),
-		"it is Terraform's HCL, which the doctor does not read: give the output of terraform show -json, of a plan or of the state"},
-	{regexp.MustCompile(`(?m)^runtime:\s*(nodejs|python|go|dotnet|java|yaml)\b|^apiVersion:\s*pulumi\.com/`),
-		"it is a Pulumi program: give the deployed rules instead, as aws events describe-rule and list-targets-by-rule print them"},
-	{regexp.MustCompile(`(?m)^apiVersion:\s*([a-z]+\.aws(\.m)?\.(upbound|crossplane)\.io|apiextensions\.crossplane\.io)/`),
-		"it is a Crossplane manifest: give the deployed rules instead, as aws events describe-rule and list-targets-by-rule print them"},
-}
-
-// otherLanguage says what to give instead of a file in another language, or "".
-func otherLanguage(data []byte) string {
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
-		return ""
-	}
-	for _, l := range otherLanguages {
-		if l.matches.Match(data) {
-			return l.instead
-		}
-	}
-	return ""
 }
 
 // arnPartition matches the beginning of an ARN.
@@ -153,6 +161,8 @@ type builder struct {
 	// another template includes.
 	stacks map[string]*cfnTemplate
 	nested map[string]bool
+	// cdk has what CDK's manifest says about a template.
+	cdk map[string]cdkStack
 
 	// handles maps the ARN, URL or name of a queue to its index in out.Queues.
 	handles map[string]int
@@ -185,6 +195,10 @@ const maxDocuments = 10_000
 // document detects the format of a document by its keys.
 func (b *builder) document(d document) {
 	switch root := d.root; {
+	case isObject(root["artifacts"]) && path.Base(d.file) == "manifest.json":
+		b.objects += len(b.cdk)
+	case isObject(root["deployment"]):
+		b.reportUnread(d.file, "it is a state of Pulumi: "+deployed)
 	case isObject(root["Resources"]):
 		if f := b.stacks[d.file]; f != nil && !b.nested[d.file] {
 			f.read()
@@ -269,80 +283,6 @@ func (b *builder) account() string { return cmp.Or(b.given.Account, symbol.Accou
 // queueURL returns the URL of a queue with this name.
 func (b *builder) queueURL(name string) string {
 	return "https://sqs." + b.region() + "." + snapshot.URLSuffix(b.partition) + "/" + b.account() + "/" + name
-}
-
-// finish links the parts.
-func (b *builder) finish() snapshot.Snapshot {
-	for _, p := range b.policies {
-		b.attachPolicy(p)
-	}
-	for _, r := range b.readers {
-		if i, ok := b.handles[r.handle]; ok {
-			b.out.Queues[i].Readers = append(b.out.Queues[i].Readers, r.text)
-		}
-	}
-	for i := range b.out.Queues {
-		b.out.Queues[i].KeyPolicy = b.keys[b.out.Queues[i].KMSKey]
-	}
-	b.attachTargets()
-	b.attachHooks()
-	b.out.Offline = true
-	b.out.Account, b.out.Region = b.given.Account, b.given.Region
-	return b.out
-}
-
-// attachPolicy adds a policy to its queue.
-func (b *builder) attachPolicy(p attached) {
-	if i, ok := b.handles[p.handle]; ok {
-		b.setPolicy(&b.out.Queues[i], p.text)
-		return
-	}
-	possible := map[int]bool{}
-	for handle, i := range b.handles {
-		if symbol.Equal(handle, p.handle) == symbol.Maybe {
-			possible[i] = true
-		}
-	}
-	for i := range possible {
-		q := &b.out.Queues[i]
-		if q.Policy == "" && q.PolicyKnown {
-			q.PolicyKnown = false
-			b.out.Unread = append(b.out.Unread, snapshot.Unread{
-				From: "queue " + q.Title(), What: "the files do not say whether a policy belongs to it: the policy is that of " + p.handle, Fix: symbol.Supply(p.handle + q.ARN),
-			})
-		}
-	}
-}
-
-// setPolicy sets the policy of a queue. A policy that is not in the files as a whole
-// stays unknown.
-func (b *builder) setPolicy(q *snapshot.Queue, policy string) {
-	if strings.HasPrefix(policy, "{?") {
-		q.PolicyKnown = false
-		b.out.Unread = append(b.out.Unread, snapshot.Unread{
-			From: "queue " + q.Title(), What: "its policy is not in the files: " + strings.Join(symbol.Undefined(policy), ", "), Fix: symbol.Supply(policy),
-		})
-		return
-	}
-	q.Policy, q.PolicyKnown = policy, true
-}
-
-// attachTargets adds separate targets to their rules.
-func (b *builder) attachTargets() {
-	for _, t := range b.targets {
-		found := false
-		for i := range b.out.Rules {
-			if b.out.Rules[i].Name == t.rule {
-				b.out.Rules[i].Targets = append(b.out.Rules[i].Targets, t.to)
-				b.out.Rules[i].TargetsKnown = true
-				found = true
-			}
-		}
-		if !found {
-			b.reportUnread("target "+t.to.ARN, fmt.Sprintf("it is a target of the rule %q, which is not in the files", t.rule))
-			b.out.Unread[len(b.out.Unread)-1].Fix = symbol.Supply(t.rule)
-		}
-	}
 }
 
 // setPattern sets a rule's pattern.

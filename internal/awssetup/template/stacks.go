@@ -38,6 +38,9 @@ func (b *builder) newStack(d document, passed map[string]any, stack string) *cfn
 	}
 	if stack == "" {
 		f.stack = symbol.Open("AWS.StackName" + f.scope())
+		if cdk, ok := b.cdk[d.file]; ok {
+			f.stack = cdk.name
+		}
 		if given := b.given.Parameters["AWS::StackName"]; given != "" {
 			f.stack = given
 		}

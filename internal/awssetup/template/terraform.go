@@ -64,7 +64,10 @@ type module struct {
 	values    map[string]any            // var.x and local.x
 	// configured are the modules of a plan's configuration by address without indexes.
 	configured map[string]map[string]any
-	work       int
+	// evaluated means that the attributes contain no ${…} to resolve.
+	evaluated bool
+	files     map[string]string // file of each resource, if the module has several
+	work      int
 }
 
 func newModule(b *builder, file string) *module {
@@ -154,6 +157,14 @@ func (m *module) read() {
 	}
 }
 
+// from returns the source of a resource.
+func (m *module) from(address string) string {
+	if file := m.files[address]; file != "" {
+		return file + ", " + address
+	}
+	return m.file + ", " + address
+}
+
 // attribute returns a resolved attribute of a resource.
 func (m *module) attribute(address, name string) any {
 	return m.resolve(m.resources[address][name], 0)
@@ -169,7 +180,7 @@ func (m *module) named(address, attribute string) string {
 
 func (m *module) queue(address string) {
 	q := snapshot.Queue{
-		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Reference: m.referenceTo(address), Known: true, PolicyKnown: true,
+		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.from(address), Reference: m.referenceTo(address), Known: true, PolicyKnown: true,
 		Retention:   seconds(m.attribute(address, "message_retention_seconds"), snapshot.DefaultRetention),
 		Visibility:  seconds(m.attribute(address, "visibility_timeout_seconds"), snapshot.DefaultVisibility),
 		Delay:       seconds(m.attribute(address, "delay_seconds"), 0),
@@ -184,6 +195,13 @@ func (m *module) queue(address string) {
 			q.Tags = map[string]string{}
 		}
 		q.Tags[name] = str(value)
+	}
+	// kOps tags what it creates (kOps documentation, "Labels and tags").
+	if file, _, _ := strings.Cut(q.From, ", "); q.Tags["KubernetesCluster"] != "" {
+		if m.out.KOps == nil {
+			m.out.KOps = map[string]string{}
+		}
+		m.out.KOps[file] = q.Tags["KubernetesCluster"]
 	}
 	if policy := jsonText(m.attribute(address, "policy")); policy != "" {
 		m.setPolicy(&q, policy)
@@ -202,7 +220,7 @@ func (b *builder) inferPlaceFromState(arn string) {
 func (m *module) rule(address string) {
 	pattern := m.attribute(address, "event_pattern")
 	r := snapshot.Rule{
-		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Reference: m.referenceTo(address), Bus: m.text(address, "event_bus_name"),
+		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.from(address), Reference: m.referenceTo(address), Bus: m.text(address, "event_bus_name"),
 		Scheduled:    pattern == nil && m.attribute(address, "schedule_expression") != nil,
 		Enabled:      !strings.EqualFold(m.text(address, "state"), "DISABLED") && boolean(m.attribute(address, "is_enabled"), true),
 		TargetsKnown: true,

@@ -18,6 +18,9 @@ func (m *module) resolve(v any, depth int) any {
 	}
 	switch v := v.(type) {
 	case string:
+		if m.evaluated {
+			return v
+		}
 		return m.interpolate(v, depth)
 	case []any:
 		all := []any{}
@@ -176,7 +179,7 @@ func (m *module) computed(address, attribute string, depth int) any {
 	}
 	name := m.generated(address, depth)
 	switch kindOf(address) {
-	case "aws_sqs_queue":
+	case "aws_sqs_queue", "data.aws_sqs_queue":
 		return m.ofQueue(address, attribute, name)
 	case "aws_cloudwatch_event_rule":
 		return m.ofRule(address, attribute, name, depth)
@@ -223,9 +226,9 @@ func (m *module) ofQueue(address, attribute, name string) string {
 	case "name":
 		return name
 	case "arn":
-		return m.arn("sqs", name)
+		return m.regional(address, m.arn("sqs", name))
 	case "url", "id":
-		return m.queueURL(name)
+		return m.regional(address, m.queueURL(name))
 	}
 	return unresolved(address + "." + attribute)
 }
@@ -235,59 +238,15 @@ func (m *module) ofRule(address, attribute, name string, depth int) string {
 		return name
 	}
 	if bus := snapshot.BusName(str(m.resolve(m.resources[address]["event_bus_name"], depth+1))); bus != "" && bus != snapshot.DefaultBus {
-		return m.arn("events", "rule/"+bus+"/"+name)
+		return m.regional(address, m.arn("events", "rule/"+bus+"/"+name))
 	}
-	return m.arn("events", "rule/"+name)
+	return m.regional(address, m.arn("events", "rule/"+name))
 }
 
-// policyDocument returns the JSON of the data source aws_iam_policy_document
-// (Terraform AWS provider documentation).
-func (m *module) policyDocument(address string, depth int) string {
-	var statements []any
-	for _, s := range items(m.resolve(m.resources[address]["statement"], depth)) {
-		from := object(s)
-		to := map[string]any{"Effect": "Allow"}
-		for _, pair := range [][2]string{{"effect", "Effect"}, {"actions", "Action"}, {"not_actions", "NotAction"},
-			{"resources", "Resource"}, {"not_resources", "NotResource"}, {"sid", "Sid"}} {
-			if v := from[pair[0]]; v != nil {
-				to[pair[1]] = v
-			}
-		}
-		if p := principals(from["principals"]); p != nil {
-			to["Principal"] = p
-		}
-		if p := principals(from["not_principals"]); p != nil {
-			to["NotPrincipal"] = p
-		}
-		conditions := map[string]any{}
-		for _, c := range items(from["condition"]) {
-			test := str(object(c)["test"])
-			keys := object(conditions[test])
-			if keys == nil {
-				keys = map[string]any{}
-			}
-			keys[str(object(c)["variable"])] = object(c)["values"]
-			conditions[test] = keys
-		}
-		if len(conditions) > 0 {
-			to["Condition"] = conditions
-		}
-		statements = append(statements, to)
+// regional puts the region of a resource into an ARN or a URL, if the resource names one.
+func (m *module) regional(address, text string) string {
+	if region := str(m.attribute(address, "region")); region != "" {
+		return strings.Replace(text, m.region(), region, 1)
 	}
-	return toJSON(map[string]any{"Version": "2012-10-17", "Statement": statements})
-}
-
-func principals(v any) any {
-	all := map[string]any{}
-	for _, p := range items(v) {
-		kind := str(object(p)["type"])
-		if kind == "*" {
-			return "*"
-		}
-		all[kind] = object(p)["identifiers"]
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return all
+	return text
 }
