@@ -261,9 +261,8 @@ func beginning(t test) (string, bool) {
 	return "", false
 }
 
-// formats are the formats of fields that all events have (EventBridge User Guide, "Events structure"), of instance
-// ids, and of the services of AWS Health, which are upper case. A value in braces stands for one that a template does
-// not define.
+// formats are the formats of fields (EventBridge User Guide, "Events structure"). The services of AWS Health are upper
+// case. A value in braces stands for one that a template does not define.
 var formats = map[string]*regexp.Regexp{
 	"account": regexp.MustCompile(`^([0-9]{12}|\{[^}]*\})$`),
 	"region":  regexp.MustCompile(`^([a-z]+(-[a-z]+)+-[0-9]+|\{[^}]*\})$`),
