@@ -1,0 +1,25 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAuditLogIsReadInOrder(t *testing.T) {
+	const log = `{"verb":"patch","user":{"username":"b"},"objectRef":{"resource":"nodes","name":"n"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-11-01T03:00:01.000001Z","stageTimestamp":"2026-11-01T03:00:02.000000Z","responseObject":{"metadata":{"name":"n"}}}
+{"verb":"create","user":{"username":"a"},"objectRef":{"resource":"pods","subresource":"eviction","namespace":"x","name":"p"},"responseStatus":{"code":429},"requestReceivedTimestamp":"2026-11-01T03:00:00Z","stageTimestamp":"2026-11-01T03:00:01Z"}
+{"verb":"create","user"`
+	got, err := ReadAudit(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0].User != "a" || got[0].accepted() || got[1].Name != "n" || !got[1].accepted() || got[1].Object == nil {
+		t.Errorf("read %+v", got)
+	}
+}
+
+func TestUnreadableAuditLogIsAnError(t *testing.T) {
+	if _, err := ReadAudit(strings.NewReader("{\"verb\":\n")); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,144 @@
+package judge
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Names that the documentation promises. The judge states them itself: it must notice a change.
+const (
+	taintInterrupted   = "lifeboat.dev/interrupted"
+	ownPrefix          = "lifeboat.dev/"
+	labelNoBalancer    = "node.kubernetes.io/exclude-from-external-load-balancers"
+	annotationProtect  = "karpenter.sh/do-not-disrupt"
+	annotationMirror   = "kubernetes.io/config.mirror"
+	claimInterruption  = "lifeboat.dev/interruption"
+	reasonOverride     = "ProtectionOverridden"
+	kindSpot           = "SpotInterruption"
+	defaultGracePeriod = 30 * time.Second
+)
+
+// meta has the metadata that the judge reads.
+type meta struct {
+	Name, Namespace, UID string
+	Labels, Annotations  map[string]string
+	Finalizers           []string
+	OwnerReferences      []struct{ Kind, Name string }
+	DeletionTimestamp    *time.Time
+	DeletionGrace        *int64 `json:"deletionGracePeriodSeconds"`
+}
+
+// podObject is a Pod.
+type podObject struct {
+	Kind     string
+	Metadata meta
+	Spec     struct {
+		NodeName string
+		Grace    *int64 `json:"terminationGracePeriodSeconds"`
+	}
+	Status struct{ Phase string }
+}
+
+// taint is a taint of a node.
+type taint struct{ Key, Value, Effect string }
+
+// nodeObject is a Node.
+type nodeObject struct {
+	Metadata meta
+	Spec     struct {
+		ProviderID    string
+		Unschedulable bool
+		Taints        []taint
+	}
+}
+
+// deadline is when the instance will be gone.
+type deadline struct {
+	Time time.Time
+	Type string
+}
+
+func (d *deadline) firm() bool { return d != nil && d.Type != "Soft" }
+
+// record is an Interruption.
+type record struct {
+	Metadata meta
+	Spec     struct {
+		InstanceID string
+		Notices    []struct {
+			ID, Kind           string
+			Drill, EndInstance bool
+			Withdrawn          bool
+		}
+	}
+	Status struct {
+		Phase          string
+		CompletionTime *time.Time
+		Deadline       *deadline
+		Decision       *struct{ Action string }
+		Timeline       []struct{ Reason, Message string }
+		Drain          *struct {
+			PendingPods []struct{ Namespace, Name, UID, State string }
+			Replacement *struct{ Group string }
+		}
+	}
+}
+
+// drains reports whether the decision lets pods leave.
+func (r *record) drains() bool {
+	d := r.Status.Decision
+	return d != nil && (d.Action == "Drain" || d.Action == "Terminate")
+}
+
+// isDrill reports whether all notices are drills that do not end the instance.
+func (r *record) isDrill() bool {
+	for _, n := range r.Spec.Notices {
+		if !n.Drill || n.EndInstance {
+			return false
+		}
+	}
+	return len(r.Spec.Notices) > 0
+}
+
+func (r *record) finished() bool { return r.Status.CompletionTime != nil }
+
+func (r *record) detached() bool {
+	return r.Status.Drain != nil && r.Status.Drain.Replacement != nil && r.Status.Drain.Replacement.Group != ""
+}
+
+// claimObject is a NodeClaim.
+type claimObject struct {
+	Metadata meta
+	Status   struct{ ProviderID, NodeName string }
+}
+
+// budgetObject is a PodDisruptionBudget.
+type budgetObject struct {
+	Metadata meta
+	Spec     struct{ Selector *selector }
+}
+
+// selector is a label selector. The judge reads matchLabels only; a budget with expressions covers
+// no pod for it, so that it reports nothing that it does not understand.
+type selector struct {
+	MatchLabels      map[string]string
+	MatchExpressions []json.RawMessage
+}
+
+func (s *selector) matches(labels map[string]string) bool {
+	if s == nil || len(s.MatchExpressions) > 0 {
+		return false
+	}
+	for k, v := range s.MatchLabels {
+		if labels[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// instanceOf returns the instance of a provider ID, such as aws:///us-east-1a/i-0123.
+func instanceOf(providerID string) string {
+	return providerID[strings.LastIndexByte(providerID, '/')+1:]
+}

@@ -1,0 +1,163 @@
+package judge
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+)
+
+func (h *History) replayPod(r Request) error {
+	switch {
+	case r.Subresource == "eviction":
+		return h.replayAsk(r, false)
+	case r.Verb == "delete":
+		return h.replayAsk(r, true)
+	case r.Subresource == "binding":
+		return h.replayBinding(r)
+	}
+	var o podObject
+	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Kind == "Status" {
+		return err
+	}
+	p := h.pods[o.Metadata.UID]
+	if p == nil {
+		p = &pod{created: r.Completed}
+		h.pods[o.Metadata.UID], h.names[o.Metadata.Namespace+"/"+o.Metadata.Name] = p, p
+	}
+	p.podObject = o
+	if p.gone.IsZero() && (o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed") {
+		p.gone = r.Completed // its containers have ended
+	}
+	return nil
+}
+
+func (h *History) replayBinding(r Request) error {
+	var b struct{ Target struct{ Name string } }
+	if ok, err := decode(r.Body, &b); !ok || err != nil {
+		return err
+	}
+	if p := h.names[r.Namespace+"/"+r.Name]; p != nil {
+		p.Spec.NodeName = b.Target.Name
+	}
+	return nil
+}
+
+// replayAsk notes an eviction or a deletion.
+func (h *History) replayAsk(r Request, forced bool) error {
+	p := h.names[r.Namespace+"/"+r.Name]
+	if p == nil {
+		return nil // created before the observation
+	}
+	var body struct {
+		GracePeriodSeconds *int64
+		DeleteOptions      *struct{ GracePeriodSeconds *int64 }
+	}
+	if _, err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	grace := p.grace()
+	for _, seconds := range []*int64{body.GracePeriodSeconds, deleteGrace(body.DeleteOptions)} {
+		if seconds != nil {
+			grace = time.Duration(*seconds) * time.Second
+		}
+	}
+	p.asks = append(p.asks, ask{Request: r, grace: grace, forced: forced, ours: h.ours(r)})
+	// The kubelet deletes with a grace of zero when the containers have ended.
+	if forced && grace == 0 && len(p.Metadata.Finalizers) == 0 && p.gone.IsZero() {
+		p.gone = r.Completed
+	}
+	return nil
+}
+
+func deleteGrace(o *struct{ GracePeriodSeconds *int64 }) *int64 {
+	if o == nil {
+		return nil
+	}
+	return o.GracePeriodSeconds
+}
+
+func (h *History) replayNode(r Request) error {
+	n := h.nodes[r.Name]
+	if r.Verb == "delete" {
+		if n != nil {
+			n.deleted = r.Completed
+		}
+		return nil
+	}
+	var o nodeObject
+	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Metadata.Name == "" {
+		return err
+	}
+	switch {
+	case n == nil:
+		n = &node{name: o.Metadata.Name}
+		h.nodes[n.name] = n
+	case n.last().Metadata.UID != o.Metadata.UID:
+		h.gone = append(h.gone, n)
+		n = &node{name: o.Metadata.Name}
+		h.nodes[n.name] = n
+	case sameNode(*n.last(), o):
+		return nil // a heartbeat
+	}
+	n.versions = append(n.versions, version[nodeObject]{r.Completed, r.User, o})
+	return nil
+}
+
+// sameNode reports whether nothing changed that the judge looks at.
+func sameNode(a, b nodeObject) bool {
+	return reflect.DeepEqual(a.Spec, b.Spec) && reflect.DeepEqual(a.Metadata.Labels, b.Metadata.Labels) &&
+		reflect.DeepEqual(a.Metadata.Annotations, b.Metadata.Annotations)
+}
+
+func (h *History) replayRecord(r Request) error {
+	i := h.records[r.Name]
+	if r.Verb == "delete" {
+		if i != nil {
+			i.deleted, i.deletedBy = r.Completed, r.User
+		}
+		return nil
+	}
+	var o record
+	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Metadata.Name == "" {
+		return err
+	}
+	if i == nil || !i.deleted.IsZero() {
+		i = &interruption{}
+		h.records[o.Metadata.Name] = i
+	}
+	i.versions = append(i.versions, version[record]{r.Completed, r.User, o})
+	return nil
+}
+
+func (h *History) replayClaim(r Request) error {
+	c := h.claims[r.Name]
+	if r.Verb == "delete" {
+		if c != nil && c.deleted.IsZero() {
+			c.deleted, c.deletedBy = r.Completed, r.User
+		}
+		return nil
+	}
+	var o claimObject
+	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Metadata.Name == "" {
+		return err
+	}
+	if c == nil {
+		c = &claim{createdBy: r.User, created: r.Completed}
+		h.claims[o.Metadata.Name] = c
+	}
+	c.claimObject = o
+	return nil
+}
+
+func (h *History) replayBudget(r Request) error {
+	if r.Verb == "delete" {
+		delete(h.budgets, r.Namespace+"/"+r.Name)
+		return nil
+	}
+	var o budgetObject
+	if ok, err := decode(json.RawMessage(r.Object), &o); !ok || err != nil || o.Metadata.Name == "" {
+		return err
+	}
+	h.budgets[o.Metadata.Namespace+"/"+o.Metadata.Name] = o
+	return nil
+}

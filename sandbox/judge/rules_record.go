@@ -1,0 +1,76 @@
+package judge
+
+import "time"
+
+type report = func(object string, at time.Time, format string, args ...any)
+
+func noticeRecorded(h *History, found report) {
+	for _, e := range h.cloud {
+		if e.Kind != Warned || h.nodeAt(e.Instance, e.Time) == nil {
+			continue
+		}
+		due := e.Time.Add(h.o.Delay)
+		if !h.o.End.IsZero() && due.After(h.o.End) {
+			continue
+		}
+		r, ok := h.recordAt(e.Instance, due), false
+		for i := 0; r != nil && i < len(r.Spec.Notices); i++ {
+			ok = ok || r.Spec.Notices[i].Kind == kindSpot
+		}
+		if !ok {
+			found(e.Instance, e.Time, "no %s in an Interruption %s after EC2's warning", kindSpot, h.o.Delay)
+		}
+	}
+}
+
+func recordKept(h *History, found report) {
+	for name, i := range h.records {
+		if i.deletedBy == h.o.Controller && !i.last().finished() {
+			found(name, i.deleted, "the controller deleted an Interruption in phase %s", i.last().Status.Phase)
+		}
+	}
+}
+
+func statusTrue(h *History, found report) {
+	for name, i := range h.records {
+		r, at := i.last(), i.versions[len(i.versions)-1].at
+		if r.Status.Drain == nil {
+			continue
+		}
+		for _, pending := range r.Status.Drain.PendingPods {
+			switch p := h.pods[pending.UID]; {
+			case r.finished():
+				found(name, at, "completed, and lists %s/%s as pending", pending.Namespace, pending.Name)
+			case p != nil && !p.gone.IsZero() && i.deleted.IsZero() && !h.o.End.IsZero() && p.gone.Add(h.o.Delay).Before(h.o.End):
+				found(name, p.gone, "%s is gone since %s and still pending at the end", p.key(), h.o.End.Sub(p.gone))
+			}
+		}
+	}
+}
+
+// The limits of noWriteLoop: ten times what a drain of a node with ten pods writes.
+const (
+	loopWrites = 60
+	loopSpan   = 10 * time.Second
+)
+
+func noWriteLoop(h *History, found report) {
+	type object struct{ resource, namespace, name string }
+	recent := map[object][]time.Time{}
+	reported := map[object]bool{}
+	for _, r := range h.requests {
+		o := object{r.Resource, r.Namespace, r.Name}
+		if !h.ours(r) || !r.accepted() || reported[o] {
+			continue
+		}
+		times := append(recent[o], r.Completed)
+		for len(times) > 0 && times[0].Before(r.Completed.Add(-loopSpan)) {
+			times = times[1:]
+		}
+		recent[o] = times
+		if len(times) > loopWrites {
+			reported[o] = true
+			found(r.Resource+" "+r.Name, r.Completed, "%d writes within %s", len(times), loopSpan)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package judge
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+)
+
+type object = map[string]any
+
+// begin is when a history begins.
+var begin = time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
+
+const (
+	lifeboat  = "system:serviceaccount:lifeboat-system:lifeboat-controller"
+	kubelet   = "system:node:a"
+	karpenter = "system:serviceaccount:kube-system:karpenter"
+	someone   = "alice"
+)
+
+// story builds a history: what an API server and a cloud would have logged.
+type story struct {
+	t        *testing.T
+	requests []Request
+	cloud    []CloudEvent
+}
+
+// add logs a write that completes a millisecond after it was received.
+func (s *story) add(at time.Duration, user, verb, resource, sub, namespace, name string, body, answer object) {
+	s.requests = append(s.requests, Request{
+		Received: begin.Add(at), Completed: begin.Add(at + time.Millisecond), User: user, Verb: verb,
+		Resource: resource, Subresource: sub, Namespace: namespace, Name: name, Code: 200,
+		Body: s.text(body), Object: s.text(answer),
+	})
+}
+
+func (s *story) text(o object) json.RawMessage {
+	if o == nil {
+		return nil
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+func (s *story) happens(at time.Duration, kind CloudKind, instance string, ours bool) {
+	s.cloud = append(s.cloud, CloudEvent{begin.Add(at), kind, instance, ours})
+}
+
+// node writes a node. Marks are what Lifeboat changes.
+func (s *story) node(at time.Duration, user, name string, marked bool, changes ...func(object)) {
+	spec := object{"providerID": "aws:///us-east-1a/i-" + name}
+	metadata := object{"name": name, "uid": "uid-" + name, "labels": object{"pool": "spot"}}
+	if marked {
+		spec["unschedulable"] = true
+		spec["taints"] = []object{{"key": taintInterrupted, "effect": "NoSchedule"}, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}}
+		metadata["labels"] = object{"pool": "spot", labelNoBalancer: ""}
+		metadata["annotations"] = object{"lifeboat.dev/original-state": "{}"}
+	}
+	n := object{"metadata": metadata, "spec": spec}
+	for _, change := range changes {
+		change(n)
+	}
+	s.add(at, user, "patch", "nodes", "", "", name, nil, n)
+}
+
+// pod creates a running pod.
+func (s *story) pod(at time.Duration, name, node, owner string, grace int) {
+	s.add(at, someone, "create", "pods", "", "default", name, nil, object{
+		"metadata": object{
+			"name": name, "namespace": "default", "uid": "uid-" + name,
+			"labels": object{"app": name}, "ownerReferences": []object{{"kind": owner, "name": "x"}},
+		},
+		"spec": object{"nodeName": node, "terminationGracePeriodSeconds": grace}, "status": object{"phase": "Running"},
+	})
+}
+
+func (s *story) budget(at time.Duration, app string) {
+	s.add(at, someone, "create", "poddisruptionbudgets", "", "default", app, nil, object{
+		"metadata": object{"name": app, "namespace": "default"}, "spec": object{"selector": object{"matchLabels": object{"app": app}}},
+	})
+}
+
+// evict and remove ask a pod to stop; seconds below zero: with its own grace.
+func (s *story) evict(at time.Duration, name string, seconds int) {
+	s.add(at, lifeboat, "create", "pods", "eviction", "default", name, object{"deleteOptions": graceOf(seconds)}, object{"kind": "Status"})
+}
+
+func (s *story) remove(at time.Duration, user, name string, seconds int) {
+	s.add(at, user, "delete", "pods", "", "default", name, graceOf(seconds), object{"kind": "Pod", "metadata": object{"name": name}})
+}
+
+func graceOf(seconds int) object {
+	if seconds < 0 {
+		return object{}
+	}
+	return object{"gracePeriodSeconds": seconds}
+}
+
+// entry is what a write of an Interruption says.
+type entry struct {
+	action, phase string
+	pending       []string
+	deadline      time.Duration // from the beginning
+	soft, drill   bool
+	completed     bool
+	timeline      []string // reason, message, …
+	notices       []string // kinds
+	group         string
+}
+
+func (s *story) record(at time.Duration, instance string, e entry) {
+	var notices, pending, timeline []object
+	for _, kind := range e.notices {
+		notices = append(notices, object{"id": kind + "-1", "kind": kind, "drill": e.drill})
+	}
+	for _, name := range e.pending {
+		pending = append(pending, object{"namespace": "default", "name": name, "uid": "uid-" + name})
+	}
+	for pair := range slices.Chunk(e.timeline, 2) {
+		timeline = append(timeline, object{"reason": pair[0], "message": pair[1]})
+	}
+	status := object{"phase": e.phase, "timeline": timeline, "drain": object{"pendingPods": pending}}
+	if e.group != "" {
+		status["drain"] = object{"pendingPods": pending, "replacement": object{"group": e.group}}
+	}
+	if e.action != "" {
+		status["decision"] = object{"action": e.action}
+	}
+	if e.deadline != 0 {
+		kind := "Hard"
+		if e.soft {
+			kind = "Soft"
+		}
+		status["deadline"] = object{"time": begin.Add(e.deadline), "type": kind}
+	}
+	if e.completed {
+		status["completionTime"] = begin.Add(at)
+	}
+	s.add(at, lifeboat, "patch", "interruptions", "status", "", instance, nil, object{
+		"metadata": object{"name": instance}, "spec": object{"instanceID": instance, "notices": notices}, "status": status,
+	})
+}
+
+func (s *story) claim(at time.Duration, user, verb, name, instance, replaces string) {
+	metadata := object{"name": name}
+	if replaces != "" {
+		metadata["annotations"] = object{claimInterruption: replaces}
+	}
+	var answer object
+	if verb != "delete" {
+		answer = object{"metadata": metadata, "status": object{"providerID": "aws:///us-east-1a/" + instance}}
+	}
+	s.add(at, user, verb, "nodeclaims", "", "", name, nil, answer)
+}
+
+// judge returns what the judge finds.
+func (s *story) judge() []Violation {
+	s.t.Helper()
+	slices.SortStableFunc(s.requests, func(a, b Request) int { return a.Completed.Compare(b.Completed) })
+	h, err := NewHistory(s.requests, s.cloud, Options{End: begin.Add(10 * time.Minute)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return h.Judge()
+}
+
+const second = time.Second
+
+// healthy is a history without a violation: EC2 reclaims node a. One budget holds the pod db
+// until last call. Node b gets a rebalance recommendation that is withdrawn. Node c is drained in
+// a drill.
+func healthy(t *testing.T) *story {
+	s := &story{t: t}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.node(0, someone, name, false)
+	}
+	s.claim(0, karpenter, "create", "claim-a", "i-a", "")
+	s.pod(second, "web", "a", "ReplicaSet", 30)
+	s.pod(second, "db", "a", "StatefulSet", 20)
+	s.pod(second, "log", "a", "DaemonSet", 30)
+	s.pod(second, "job", "c", "Job", 5)
+	s.pod(second, "other", "d", "ReplicaSet", 30)
+	s.budget(second, "db")
+
+	spot := entry{action: "Drain", phase: "Draining", deadline: 130 * second, notices: []string{kindSpot}}
+	s.happens(10*second, Warned, "i-a", false)
+	s.record(10500*time.Millisecond, "i-a", entry{notices: spot.notices})
+	spot.pending = []string{"web", "db"}
+	s.record(11*second, "i-a", spot)
+	s.node(11100*time.Millisecond, lifeboat, "a", true)
+	s.claim(11200*time.Millisecond, lifeboat, "create", "claim-new", "i-new", "i-a")
+	s.evict(12*second, "web", -1)
+	s.remove(40*second, kubelet, "web", 0)
+	spot.pending = []string{"db"}
+	s.record(41*second, "i-a", spot)
+	s.remove(100*second, lifeboat, "db", 20)
+	spot.timeline = []string{reasonOverride, "default/db deleted at its last call"}
+	s.record(100200*time.Millisecond, "i-a", spot)
+	s.remove(115*second, kubelet, "db", 0)
+	s.claim(116*second, lifeboat, "delete", "claim-a", "i-a", "")
+	s.happens(130*second, PowerOff, "i-a", false)
+	s.add(140*second, karpenter, "delete", "nodes", "", "", "a", nil, nil)
+	spot.pending, spot.completed, spot.phase = nil, true, "Completed"
+	s.record(141*second, "i-a", spot)
+
+	hint := entry{action: "Cordon", phase: "Cordoned", notices: []string{"RebalanceRecommendation"}}
+	s.record(200*second, "i-b", hint)
+	s.node(201*second, lifeboat, "b", true)
+	s.node(230*second, lifeboat, "b", false)
+	hint.completed, hint.phase = true, "Cancelled"
+	s.record(231*second, "i-b", hint)
+
+	drill := entry{action: "Drain", phase: "Draining", deadline: 420 * second, drill: true, notices: []string{kindSpot}, pending: []string{"job"}}
+	s.record(300*second, "i-c", drill)
+	s.node(301*second, lifeboat, "c", true)
+	s.evict(302*second, "job", -1)
+	s.remove(303*second, kubelet, "job", 0)
+	s.node(304*second, lifeboat, "c", false)
+	drill.pending, drill.completed, drill.phase = nil, true, "Completed"
+	s.record(305*second, "i-c", drill)
+	return s
+}
