@@ -42,6 +42,9 @@ type Options struct {
 	// AutoScaling is the speed of Auto Scaling groups with a template; the zero value is
 	// autoscaling's defaults.
 	AutoScaling autoscaling.Timing
+	// DeliverySeed, unless zero, makes EventBridge and SQS deliver as AWS may: in any order, in
+	// batches of any size, and some messages more than once. The seed repeats a run's choices.
+	DeliverySeed uint64
 	// Logger receives failures, and at Debug each request. Nil disables logs.
 	Logger *slog.Logger
 }

@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"math/rand/v2"
+
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/cloudtrail"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -35,6 +37,10 @@ type States struct {
 	Pricing     *pricing.State
 }
 
+// duplicates is the share of messages that come twice with a DeliverySeed. It is much higher than
+// on AWS, so that short tests meet some.
+const duplicates = 0.1
+
 // newStates creates the states of a scope. It passes one service's functions to another that needs
 // them.
 func newStates(scope wire.Scope, o Options) *States {
@@ -55,6 +61,10 @@ func newStates(scope wire.Scope, o Options) *States {
 	})
 	s.IMDS = imds.New(imds.Options{Scope: scope, EC2: s.EC2, TargetState: s.AutoScaling.TargetState})
 	s.CloudTrail = cloudtrail.New(scope, s.STS.Identify, s.Events.Emit)
+	if seed := o.DeliverySeed; seed != 0 {
+		s.Events.SetDelivery(rand.New(rand.NewPCG(seed, 1)), duplicates)
+		s.SQS.SetDelivery(sqs.Delivery{Random: rand.New(rand.NewPCG(seed, 2)), Duplicates: duplicates})
+	}
 	s.Health = health.New(health.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
 	return s
 }

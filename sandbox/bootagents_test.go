@@ -35,7 +35,7 @@ func newBootAgentsOf(t *testing.T) *bootAgents {
 	if err := os.WriteFile(program, []byte(anAgent), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCloud("123456789012", "us-east-1", slog.New(slog.DiscardHandler))
+	c, err := newCloud(Options{Account: "123456789012", Region: "us-east-1"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,9 @@ type cloud struct {
 	serve  *background
 }
 
-func newCloud(account, region string, log *slog.Logger) (*cloud, error) {
+func newCloud(o Options, log *slog.Logger) (*cloud, error) {
 	server, err := emulator.New(emulator.Options{
-		Account: account, Region: region, Logger: log, Timing: ec2.Timing{ShutdownLimit: shutdownLimit},
+		Account: o.Account, Region: o.Region, DeliverySeed: o.DeliverySeed, Logger: log, Timing: ec2.Timing{ShutdownLimit: shutdownLimit},
 	})
 	if err != nil {
 		return nil, err

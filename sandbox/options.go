@@ -31,6 +31,9 @@ type Options struct {
 	// BootDelay is the time from the launch of an instance to its Node; default 2 s. A real
 	// instance needs slightly longer.
 	BootDelay time.Duration
+	// DeliverySeed makes EventBridge and SQS deliver in any order, in batches of any size, and some
+	// messages twice. Zero: in order, and once.
+	DeliverySeed uint64
 	// RealNodes makes instances real: package instances lists what this machine must have.
 	RealNodes bool
 	// Lifeboatd is the path of the program; default: beside the running program, otherwise on

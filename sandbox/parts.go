@@ -88,7 +88,7 @@ func (s *Sandbox) clusterPart() Part {
 }
 
 func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
-	c, err := newCloud(s.opts.Account, s.opts.Region, s.log)
+	c, err := newCloud(s.opts, s.log)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ type State struct {
 	archive    []Event
 	waiting    []delivery
 	deliveries []Delivery
+	random     *rand.Rand
+	duplicates float64
 }
 
 type bus struct {
@@ -154,9 +157,25 @@ func (s *State) next() (delivery, bool) {
 	if len(s.waiting) == 0 {
 		return delivery{}, false
 	}
-	d := s.waiting[0]
-	s.waiting = s.waiting[1:]
+	at := 0
+	if s.random != nil {
+		at = s.random.IntN(len(s.waiting))
+	}
+	d := s.waiting[at]
+	if s.random != nil && s.random.Float64() < s.duplicates {
+		return d, true // it stays, and is delivered once more
+	}
+	s.waiting = slices.Delete(s.waiting, at, at+1)
 	return d, true
+}
+
+// SetDelivery makes the state deliver waiting events in any order, and a share of them more than
+// once (EventBridge User Guide, "Event delivery": at least once, no order). With a nil random it
+// delivers each once, in the order of arrival: the default.
+func (s *State) SetDelivery(random *rand.Rand, duplicates float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.random, s.duplicates = random, duplicates
 }
 
 // CreateBus makes a custom bus and returns its ARN. The error is

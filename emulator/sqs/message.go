@@ -44,6 +44,7 @@ type message struct {
 	receipt       string    // of the last receive
 	visibleAt     time.Time
 	inFlight      bool
+	returned      bool // it was deleted, and is received once more
 	sequence      int64
 
 	heap *messageHeap

@@ -45,7 +45,7 @@ func (s *State) DeleteMessage(name, handle string) error {
 	if err != nil || m == nil {
 		return err
 	}
-	q.remove(m)
+	s.delete(q, m, time.Now())
 	return nil
 }
 

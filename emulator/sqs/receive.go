@@ -78,7 +78,7 @@ func (s *State) receiveNow(ctx context.Context, name string, o ReceiveOptions, b
 	if room <= 0 && wait == 0 {
 		return nil, another{}, overLimit()
 	}
-	got := s.takeOut(q, min(o.Max, room), visibility, now)
+	got := s.takeOut(q, s.delivery.batch(min(o.Max, room)), visibility, now)
 	end := began.Add(time.Duration(wait) * time.Second)
 	if len(got) > 0 || !now.Before(end) {
 		return got, another{}, nil
@@ -94,7 +94,7 @@ func (s *State) receiveNow(ctx context.Context, name string, o ReceiveOptions, b
 func (s *State) takeOut(q *queue, n, visibility int, now time.Time) []Received {
 	var got []Received
 	for len(got) < n && len(q.ready.items) > 0 {
-		m := q.ready.items[0]
+		m := q.ready.items[s.delivery.pick(len(q.ready.items))]
 		if s.giveUp(q, m, now) {
 			continue
 		}

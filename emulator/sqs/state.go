@@ -27,10 +27,11 @@ type State struct {
 	scope       wire.Scope
 	maxInFlight int // of each queue; tests lower it
 
-	mu      sync.Mutex
-	queues  map[string]*queue
-	deleted map[string]time.Time
-	moves   []*MoveTask // the newest first
+	mu       sync.Mutex
+	delivery Delivery
+	queues   map[string]*queue
+	deleted  map[string]time.Time
+	moves    []*MoveTask // the newest first
 }
 
 // New makes a state without queues.

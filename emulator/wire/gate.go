@@ -24,10 +24,10 @@ const AnyAction = "*"
 // DeleteMessageBatch needs sqs:DeleteMessage.
 type Gate struct {
 	identify func(accessKey string) Identity
-	watch    func(*Request, *Error)
 	refuse   func(*Request, Access) Refusal // nil: all calls are authorized
 
 	mu     sync.Mutex
+	watch  []func(*Request, *Error)
 	faults map[target]*fault
 	delays map[target]func() time.Duration
 	calls  map[target]int
@@ -46,11 +46,27 @@ type fault struct {
 // NewGate makes a gate that passes all calls. Identify returns the owner of an access key. Watch,
 // unless nil, receives each call and its result; a nil error is success.
 func NewGate(identify func(accessKey string) Identity, watch func(*Request, *Error)) *Gate {
-	if watch == nil {
-		watch = func(*Request, *Error) {}
+	g := &Gate{identify: identify, faults: map[target]*fault{}, delays: map[target]func() time.Duration{}, calls: map[target]int{}}
+	if watch != nil {
+		g.Watch(watch)
 	}
-	return &Gate{
-		identify: identify, watch: watch, faults: map[target]*fault{}, delays: map[target]func() time.Duration{}, calls: map[target]int{},
+	return g
+}
+
+// Watch lets f receive each further call and its result; a nil error is success.
+func (g *Gate) Watch(f func(*Request, *Error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watch = append(g.watch, f)
+}
+
+// done passes a call and its result to those who watch.
+func (g *Gate) done(r *Request, failure *Error) {
+	g.mu.Lock()
+	all := slices.Clone(g.watch)
+	g.mu.Unlock()
+	for _, f := range all {
+		f(r, failure)
 	}
 }
 
@@ -163,10 +179,10 @@ func (g *Gate) perform(s *Service, r *Request, action Action) (out any, err erro
 	}
 	if err != nil {
 		e, _ := asError(err)
-		g.watch(r, e)
+		g.done(r, e)
 		return nil, err
 	}
-	g.watch(r, nil)
+	g.done(r, nil)
 	return out, nil
 }
 

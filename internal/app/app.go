@@ -48,7 +48,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := awsconfig.LoadDefaultConfig(ctx)
+	cloud, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("lifeboat-controller"))
 	if err != nil {
 		return fmt.Errorf("configuring the AWS SDK: %w", err)
 	}

@@ -138,7 +138,7 @@ func (c BootConfig) options(cloud aws.Config) bootagent.Options {
 // connect creates an Auto Scaling client with current credentials. The region
 // is the instance's unless the SDK is configured with one.
 func connect(ctx context.Context) (bootagent.AutoScaling, error) {
-	config, err := awsconfig.LoadDefaultConfig(ctx)
+	config, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("lifeboat-boot"))
 	if err != nil {
 		return bootagent.AutoScaling{}, fmt.Errorf("configuring the AWS SDK: %w", err)
 	}

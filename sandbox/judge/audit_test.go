@@ -23,3 +23,20 @@ func TestUnreadableAuditLogIsAnError(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// A client that asks for metadata only gets no object back: it follows from the patch.
+func TestObjectFollowsFromThePatch(t *testing.T) {
+	b := bodies{}
+	for _, step := range []struct{ verb, body, object, want string }{
+		{"create", `{"metadata":{"name":"i"},"spec":{"a":1}}`, `{"kind":"PartialObjectMetadata"}`, `{"metadata":{"name":"i"},"spec":{"a":1}}`},
+		{"patch", `[{"op":"add","path":"/status","value":{"phase":"Draining"}}]`, `{"kind":"PartialObjectMetadata"}`, `{"metadata":{"name":"i"},"spec":{"a":1},"status":{"phase":"Draining"}}`},
+		{"patch", `{"spec":{"a":null,"b":2}}`, `{"kind":"PartialObjectMetadata"}`, `{"metadata":{"name":"i"},"spec":{"b":2},"status":{"phase":"Draining"}}`},
+		{"update", ``, `{"kind":"Interruption","spec":{}}`, `{"kind":"Interruption","spec":{}}`},
+		{"patch", `{}`, `{"kind":"Status"}`, ``},
+	} {
+		got, err := b.of(Request{Resource: "interruptions", Name: "i", Verb: step.verb, Body: []byte(step.body), Object: []byte(step.object)})
+		if err != nil || string(got) != step.want {
+			t.Errorf("after %s %s: %s, %v; want %s", step.verb, step.body, got, err, step.want)
+		}
+	}
+}

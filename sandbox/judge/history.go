@@ -148,6 +148,7 @@ type History struct {
 	claims  map[string]*claim
 	records map[string]*interruption // by instance
 	budgets map[string]budgetObject  // by namespace/name
+	bodies  bodies
 }
 
 // NewHistory replays requests, in the order in which they completed, and a journal of the cloud.
@@ -155,7 +156,7 @@ func NewHistory(requests []Request, cloud []CloudEvent, o Options) (*History, er
 	h := &History{
 		o: o.complete(), requests: requests, cloud: cloud,
 		pods: map[string]*pod{}, names: map[string]*pod{}, nodes: map[string]*node{}, claims: map[string]*claim{},
-		records: map[string]*interruption{}, budgets: map[string]budgetObject{},
+		records: map[string]*interruption{}, budgets: map[string]budgetObject{}, bodies: bodies{},
 	}
 	for _, r := range requests {
 		if !r.accepted() {

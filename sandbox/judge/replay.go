@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"reflect"
 	"time"
 )
@@ -16,7 +15,7 @@ func (h *History) replayPod(r Request) error {
 		return h.replayBinding(r)
 	}
 	var o podObject
-	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Kind == "Status" {
+	if ok, err := h.decodeAfter(r, &o); !ok || err != nil || o.Kind == "Status" {
 		return err
 	}
 	p := h.pods[o.Metadata.UID]
@@ -85,7 +84,7 @@ func (h *History) replayNode(r Request) error {
 		return nil
 	}
 	var o nodeObject
-	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Metadata.Name == "" {
+	if ok, err := h.decodeAfter(r, &o); !ok || err != nil || o.Metadata.Name == "" {
 		return err
 	}
 	switch {
@@ -118,7 +117,7 @@ func (h *History) replayRecord(r Request) error {
 		return nil
 	}
 	var o record
-	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Metadata.Name == "" {
+	if ok, err := h.decodeAfter(r, &o); !ok || err != nil || o.Metadata.Name == "" {
 		return err
 	}
 	if i == nil || !i.deleted.IsZero() {
@@ -138,7 +137,7 @@ func (h *History) replayClaim(r Request) error {
 		return nil
 	}
 	var o claimObject
-	if ok, err := decode(r.Object, &o); !ok || err != nil || o.Metadata.Name == "" {
+	if ok, err := h.decodeAfter(r, &o); !ok || err != nil || o.Metadata.Name == "" {
 		return err
 	}
 	if c == nil {
@@ -155,9 +154,18 @@ func (h *History) replayBudget(r Request) error {
 		return nil
 	}
 	var o budgetObject
-	if ok, err := decode(json.RawMessage(r.Object), &o); !ok || err != nil || o.Metadata.Name == "" {
+	if ok, err := h.decodeAfter(r, &o); !ok || err != nil || o.Metadata.Name == "" {
 		return err
 	}
 	h.budgets[o.Metadata.Namespace+"/"+o.Metadata.Name] = o
 	return nil
+}
+
+// decodeAfter decodes the object as it is after a request; false: the log does not say.
+func (h *History) decodeAfter(r Request, into any) (bool, error) {
+	text, err := h.bodies.of(r)
+	if err != nil {
+		return false, err
+	}
+	return decode(text, into)
 }

@@ -70,7 +70,8 @@ func allCordonedFirst(h *History, found report) {
 		at := p.asks[i].Received
 		for name, other := range h.records {
 			r, o := other.before(at), h.nodeAt(name, at)
-			if r == nil || o == nil || o == n || !r.drains() || r.finished() {
+			// Before a soft deadline a node may wait, for a window or for a policy's budget of nodes.
+			if r == nil || o == nil || o == n || !r.drains() || !r.Status.Deadline.firm() || r.finished() {
 				continue
 			}
 			// A decision of the last moment can be on its way.
@@ -184,8 +185,9 @@ func podsNotCut(h *History, found report) {
 			continue
 		}
 		n, warned := h.nodeAt(off.Instance, off.Time), h.warning(off.Instance, off.Time)
-		if n == nil || warned.IsZero() {
-			continue
+		r := h.recordAt(off.Instance, off.Time)
+		if n == nil || warned.IsZero() || r != nil && r.Status.Decision != nil && !r.drains() {
+			continue // a policy lets the pods run to the end
 		}
 		for _, p := range h.onNode(n.name) {
 			if p.stays() || !p.there(off.Time) || p.created.After(warned) {

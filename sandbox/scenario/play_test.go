@@ -1,8 +1,10 @@
 package scenario_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -37,14 +39,17 @@ func read(t *testing.T, name string) *scenario.Scenario {
 
 func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 	var up time.Duration
-	sb, err := sandbox.New(sc.Sandbox(sandbox.Options{
+	options := sc.Sandbox(sandbox.Options{
 		Dir: filepath.Join(t.TempDir(), "sandbox"), Lifeboatd: lifeboatd,
 		Progress: func(s sandbox.Step) {
 			if s.Done && s.Name != "programs" { // they may have to be built first
 				up += s.Took
 			}
 		},
-	}))
+	})
+	options.DeliverySeed = deliverySeed(t)
+	seen := observe(t, &options)
+	sb, err := sandbox.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +67,7 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 	t.Logf("the sandbox came up in %s: time limits are multiplied by %.1f", up.Round(time.Millisecond), factor)
 	stretch(sc, factor)
 	out := terminal.NewStream(t.Output(), os.Getenv)
+	seen.connect(sb)
 	report, err := scenario.Play(t.Context(), sc, sb, scenario.RenderMoment(out))
 	if report != nil {
 		scenario.Render(out, report)
@@ -72,7 +78,24 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 		if _, err := os.Stat(sb.KarpenterLog()); err == nil {
 			logTail(t, sb.KarpenterLog())
 		}
+		return
 	}
+	seen.judge(t, sc.Name, factor)
+}
+
+// deliverySeed is random, so that each run meets another order of messages and other duplicates.
+// LIFEBOAT_DELIVERY_SEED repeats a run's choices.
+func deliverySeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64() | 1
+	if text := os.Getenv("LIFEBOAT_DELIVERY_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("LIFEBOAT_DELIVERY_SEED=%d repeats the order of messages", seed)
+	return seed
 }
 
 func buildLifeboatd(t *testing.T) string {
