@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Delivery is how standard queues hand out messages beyond the usual case: a batch has any number
-// of messages in any order, and a deleted message can come once more (Amazon SQS Developer Guide,
-// "Amazon SQS standard queues": at-least-once delivery, best-effort ordering).
+// Delivery is how standard queues hand out messages beyond the usual case. A batch has any number
+// of messages in any order, and a deleted message can come once more. The source is the Amazon SQS
+// Developer Guide, "Amazon SQS standard queues".
 type Delivery struct {
 	// Random draws sizes of batches, their order, and duplicates. The state uses it under its
 	// lock.

@@ -14,8 +14,8 @@ type CloudKind string
 const (
 	Warned        CloudKind = "Warned"        // EC2 sent the two-minute warning
 	PowerOff      CloudKind = "PowerOff"      // the instance has no power
-	Terminate     CloudKind = "Terminate"     // somebody called TerminateInstances
-	HookCompleted CloudKind = "HookCompleted" // somebody called CompleteLifecycleAction
+	Terminate     CloudKind = "Terminate"     // a client called TerminateInstances
+	HookCompleted CloudKind = "HookCompleted" // a client called CompleteLifecycleAction
 )
 
 // CloudEvent is an entry of the journal of the cloud.

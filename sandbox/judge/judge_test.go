@@ -1,6 +1,9 @@
 package judge
 
 import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +155,25 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	for _, rule := range Rules() {
 		if !found[rule.Name] {
 			t.Errorf("no planted violation of %s", rule.Name)
+		}
+	}
+}
+
+// The judge must not share an error with what it judges.
+func TestJudgeImportsNothingOfTheProduct(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			if strings.Contains(spec.Path.Value, "lifeboat-dev") {
+				t.Errorf("%s imports %s", name, spec.Path.Value)
+			}
 		}
 	}
 }

@@ -76,15 +76,8 @@ func foreignTaints(o nodeObject) []taint {
 // looks only at what Lifeboat changes: others may have changed the rest meanwhile.
 func nodeRestored(h *History, found report) {
 	for _, n := range h.nodes {
-		if !n.deleted.IsZero() || h.isOff(n.instance()) {
-			continue
-		}
 		first := slices.IndexFunc(n.versions, func(v version[nodeObject]) bool { return v.by == h.o.Controller })
-		i := h.records[n.instance()]
-		if first < 1 || i == nil || i.deleted.IsZero() && !i.last().finished() {
-			continue
-		}
-		if !h.o.End.IsZero() && i.versions[len(i.versions)-1].at.Add(h.o.Delay).After(h.o.End) && i.deleted.IsZero() {
+		if !n.deleted.IsZero() || h.isOff(n.instance()) || first < 1 || !h.isOver(n.instance()) {
 			continue
 		}
 		was, is := n.versions[first-1].object, n.last()
@@ -94,6 +87,16 @@ func nodeRestored(h *History, found report) {
 			found(n.name, n.versions[len(n.versions)-1].at, "its Interruption is over, and it stays cordoned or marked")
 		}
 	}
+}
+
+// isOver reports whether the Interruption of an instance is completed since a while, or deleted.
+func (h *History) isOver(instance string) bool {
+	i := h.records[instance]
+	if i == nil || i.deleted.IsZero() && !i.last().finished() {
+		return false
+	}
+	settled := i.versions[len(i.versions)-1].at.Add(h.o.Delay)
+	return !i.deleted.IsZero() || h.o.End.IsZero() || !settled.After(h.o.End)
 }
 
 // isOff reports whether an instance has lost its power.

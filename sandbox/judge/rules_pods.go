@@ -152,7 +152,7 @@ func budgetRespected(h *History, found report) {
 	})
 }
 
-// asked reports whether somebody asked the pod to stop before its ask i.
+// asked reports whether a client asked the pod to stop before its ask i.
 func (p *pod) asked(i int) bool {
 	for _, a := range p.asks[:i] {
 		if a.accepted() {
@@ -190,13 +190,9 @@ func podsNotCut(h *History, found report) {
 			continue // a policy lets the pods run to the end
 		}
 		for _, p := range h.onNode(n.name) {
-			if p.stays() || !p.there(off.Time) || p.created.After(warned) {
-				continue
-			}
-			if off.Time.Sub(warned) < p.grace()+h.o.Margin+h.o.Delay {
-				continue // there was no time
-			}
-			if !p.askedBy(off.Time.Add(-p.grace())) {
+			affected := !p.stays() && p.there(off.Time) && !p.created.After(warned)
+			hadTime := off.Time.Sub(warned) >= p.grace()+h.o.Margin+h.o.Delay
+			if affected && hadTime && !p.askedBy(off.Time.Add(-p.grace())) {
 				found(p.key(), off.Time, "lost power %s after the warning, and had not been asked to stop in time", off.Time.Sub(warned))
 			}
 		}
@@ -213,7 +209,7 @@ func (h *History) warning(instance string, before time.Time) (at time.Time) {
 	return at
 }
 
-// askedBy reports whether somebody asked the pod to stop by a time.
+// askedBy reports whether a client asked the pod to stop by a time.
 func (p *pod) askedBy(t time.Time) bool {
 	for _, a := range p.asks {
 		if a.accepted() && !a.Received.After(t) {

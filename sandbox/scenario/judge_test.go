@@ -92,7 +92,7 @@ func (o *observer) judge(t *testing.T, scenario string, factor float64) {
 	}
 	writes, pods, asks, records := history.Size()
 	t.Logf("judged %d writes: %d pods, %d requests to stop, %d Interruptions, %d cloud events", writes, pods, asks, records, len(o.cloud))
-	if writes == 0 || pods == 0 {
+	if writes == 0 {
 		t.Error("the audit log is empty: nothing was judged")
 	}
 	for _, v := range history.Judge() {

@@ -74,7 +74,7 @@ type PodReport struct {
 	Description    string   `json:"description"`
 }
 
-// FailedError: expectations of a scenario did not hold.
+// FailedError says which expectations of a scenario did not hold.
 type FailedError struct {
 	Scenario string
 	Failures []string
