@@ -185,9 +185,8 @@ func podsNotCut(h *History, found report) {
 			continue
 		}
 		n, warned := h.nodeAt(off.Instance, off.Time), h.warning(off.Instance, off.Time)
-		r := h.recordAt(off.Instance, off.Time)
-		if n == nil || warned.IsZero() || r != nil && r.Status.Decision != nil && !r.drains() {
-			continue // a policy lets the pods run to the end
+		if n == nil || warned.IsZero() || h.leavesAlone(off.Instance, off.Time) {
+			continue
 		}
 		for _, p := range h.onNode(n.name) {
 			affected := !p.stays() && p.there(off.Time) && !p.created.After(warned)
@@ -197,6 +196,12 @@ func podsNotCut(h *History, found report) {
 			}
 		}
 	}
+}
+
+// leavesAlone reports whether a policy lets the pods of an instance run to the end.
+func (h *History) leavesAlone(instance string, t time.Time) bool {
+	r := h.recordAt(instance, t)
+	return r != nil && r.Status.Decision != nil && !r.drains()
 }
 
 // warning returns when EC2 last warned of the reclaim of an instance.
