@@ -112,10 +112,7 @@ func (c Config) complete() (Config, error) {
 	if c.Account != "" && !account.MatchString(c.Account) {
 		return c, fmt.Errorf("--account %q is not an AWS account id: write its twelve digits", c.Account)
 	}
-	if c.Observe && c.CanaryInterval != 0 {
-		return c, errors.New("--canary-interval writes to EventBridge, which --mode=Observe does not: leave one of them out")
-	}
-	return c, c.checkTimes()
+	return c, errors.Join(c.checkMode(), c.checkTimes())
 }
 
 // queueURL parses the queue URL of a flag; the flag may be empty.

@@ -40,18 +40,19 @@ func TestConfigurationErrorsSayWhatToWrite(t *testing.T) {
 		change func(*Config)
 		says   string
 	}{
-		"no queue":                  {func(c *Config) { c.QueueURL = "" }, "--queue-url"},
-		"a queue's name":            {func(c *Config) { c.QueueURL = "lifeboat-prod" }, "get-queue-url"},
-		"no URL":                    {func(c *Config) { c.QueueURL = "http://[::1" }, "get-queue-url"},
-		"Karpenter's queue by name": {func(c *Config) { c.KarpenterQueueURL = "karpenter" }, "--karpenter-queue-url"},
-		"Karpenter's queue is ours": {func(c *Config) { c.KarpenterQueueURL = c.QueueURL }, "Lifeboat's own queue"},
-		"a short account":           {func(c *Config) { c.Account = "42" }, "twelve digits"},
-		"a margin below 0":          {func(c *Config) { c.Margin = -time.Second }, "--margin"},
-		"a margin of 1 h":           {func(c *Config) { c.Margin = time.Hour }, "--margin"},
-		"no time to keep":           {func(c *Config) { c.TTL = 0 }, "--ttl"},
-		"no such source":            {func(c *Config) { c.Sources = []string{"sqs", "smoke"} }, `"smoke": choose from sqs,ec2,autoscaling`},
-		"asked too often":           {func(c *Config) { c.SpotInterval = time.Millisecond }, "--spot-interval"},
-		"a patience of 0":           {func(c *Config) { c.StatusThreshold = -time.Second }, "--status-threshold"},
+		"no queue":                    {func(c *Config) { c.QueueURL = "" }, "--queue-url"},
+		"a queue's name":              {func(c *Config) { c.QueueURL = "lifeboat-prod" }, "get-queue-url"},
+		"no URL":                      {func(c *Config) { c.QueueURL = "http://[::1" }, "get-queue-url"},
+		"Karpenter's queue by name":   {func(c *Config) { c.KarpenterQueueURL = "karpenter" }, "--karpenter-queue-url"},
+		"Karpenter's queue is ours":   {func(c *Config) { c.KarpenterQueueURL = c.QueueURL }, "Lifeboat's own queue"},
+		"a short account":             {func(c *Config) { c.Account = "42" }, "twelve digits"},
+		"a margin below 0":            {func(c *Config) { c.Margin = -time.Second }, "--margin"},
+		"a margin of 1 h":             {func(c *Config) { c.Margin = time.Hour }, "--margin"},
+		"a canary that only observes": {func(c *Config) { c.Observe, c.CanaryInterval = true, time.Hour }, "--mode=Observe"},
+		"no time to keep":             {func(c *Config) { c.TTL = 0 }, "--ttl"},
+		"no such source":              {func(c *Config) { c.Sources = []string{"sqs", "smoke"} }, `"smoke": choose from sqs,ec2,autoscaling`},
+		"asked too often":             {func(c *Config) { c.SpotInterval = time.Millisecond }, "--spot-interval"},
+		"a patience of 0":             {func(c *Config) { c.StatusThreshold = -time.Second }, "--status-threshold"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,6 +26,14 @@ func ParseMode(mode string) (observe bool, err error) {
 		return false, fmt.Errorf("--mode is %q: write %s or %s", mode, ModeAct, ModeObserve)
 	}
 	return mode == ModeObserve, nil
+}
+
+// checkMode reports a flag that mode Observe excludes.
+func (c Config) checkMode() error {
+	if c.Observe && c.CanaryInterval != 0 {
+		return errors.New("--canary-interval writes to EventBridge, which --mode=Observe does not: leave one of them out")
+	}
+	return nil
 }
 
 // The mode Observe has two layers. The Interruption controller takes no step, and the

@@ -31,6 +31,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/nodenotice"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeclaims"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/ownercache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/podcache"
@@ -116,18 +117,25 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err != nil {
 		return err
 	}
-	reporting := errors.Join(
+	return errors.Join(
 		mgr.Add(runner), mgr.Add(recorder),
 		loop.Register(mgr, changed, wanted, replaced),
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
 		policystatus.New(mgr.GetClient()).Register(mgr),
+		c.addActors(mgr, nodes, groups, recorder, forget, claims, orphaned),
 	)
+}
+
+// addActors adds the controllers that do nothing but act. forget ends the watches for a node, and
+// orphaned has the names of NodeClaims whose Interruption may be gone.
+func (c Config) addActors(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, recorder *events.Recorder,
+	forget func(node string), claims *nodeclaims.Watcher, orphaned <-chan event.TypedGenericEvent[string],
+) error {
 	if c.Observe {
-		return reporting
+		return nil
 	}
 	return errors.Join(
-		reporting,
 		nodecleanup.New(nodecleanup.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&nodecleanup.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		groups.addLoops(mgr, nodes, recorder, c),
