@@ -62,7 +62,7 @@ e2e)
 	assets -all
 	part real -C sandbox -json -count=1 -tags e2e -timeout 20m -parallel 8 ./e2e/real
 	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -v '^./e2e/real$')
-	part image -C modules/release -json -count=1 -timeout 40m .
+	part image -C modules/release -json -count=1 -tags e2e -timeout 40m .
 	part root -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with .)
 	;;
 *)

@@ -2,9 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
-	"debug/elf"
-	"encoding/pem"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -16,12 +13,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/lifeboat-dev/lifeboat/modules/release/internal/evidence"
 	"github.com/lifeboat-dev/lifeboat/modules/release/internal/image"
 	"github.com/lifeboat-dev/lifeboat/modules/release/internal/source"
 )
@@ -37,109 +31,6 @@ func testSource(t *testing.T) source.Source {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// Both builds compile lifeboatd in full only if the cache of Go is empty.
-func TestImageIsReproducible(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds lifeboatd for two platforms")
-	}
-	s := testSource(t)
-	dir := t.TempDir()
-	first, err := makeImage(t.Context(), s, filepath.Join(dir, "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Another machine: other directories, user, time zone and flags.
-	for key, value := range map[string]string{"TMPDIR": t.TempDir(), "USER": "other", "TZ": "Asia/Tokyo", "GOFLAGS": "-tags=other", "GOAMD64": "v3"} {
-		t.Setenv(key, value)
-	}
-	second, err := makeImage(t.Context(), s, filepath.Join(dir, "2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first != second {
-		t.Errorf("two builds of one commit have the digests %s and %s", first, second)
-	}
-	index := only(t, filepath.Join(dir, "1"))
-	if err := validate.Index(index); err != nil {
-		t.Error(err)
-	}
-	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range manifest.Manifests {
-		img, err := index.Image(d.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkPlatform(t, s, img, d.Platform.Architecture, machines[d.Platform.Architecture])
-	}
-	if len(manifest.Manifests) != len(machines) {
-		t.Errorf("the image is for %d platforms, want %d", len(manifest.Manifests), len(machines))
-	}
-}
-
-func only(t *testing.T, dir string) v1.ImageIndex {
-	t.Helper()
-	all, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := all.IndexManifest()
-	if err != nil || len(manifest.Manifests) != 1 {
-		t.Fatalf("the layout has %+v (%v), want one image", manifest, err)
-	}
-	index, err := all.ImageIndex(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return index
-}
-
-func checkPlatform(t *testing.T, s source.Source, img v1.Image, arch string, machine elf.Machine) {
-	t.Helper()
-	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config.Architecture != arch || config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/lifeboatd"}) ||
-		config.Config.Labels["org.opencontainers.image.revision"] != s.Commit || !config.Created.Time.Equal(s.Time) {
-		t.Errorf("%s: the configuration is %+v", arch, config)
-	}
-	files := read(t, img)
-	program, err := elf.NewFile(bytes.NewReader(files["lifeboatd"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if program.Machine != machine {
-		t.Errorf("%s: lifeboatd is for %s", arch, program.Machine)
-	}
-	if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 {
-		t.Errorf("%s: lifeboatd needs the libraries %v (%v), want a static program", arch, libraries, err)
-	}
-	if !bytes.Contains(files["lifeboatd"], []byte(s.Tag())) {
-		t.Errorf("%s: lifeboatd does not contain its version", arch)
-	}
-	sbom, err := evidence.SBOM(s, []evidence.Program{{Name: arch, Data: files["lifeboatd"]}})
-	if err != nil || !bytes.Contains(sbom, []byte("pkg:golang/k8s.io/client-go@v")) {
-		t.Errorf("%s: the list of modules lacks client-go (%v)", arch, err)
-	}
-	roots := 0
-	for block, rest := pem.Decode(files["etc/ssl/certs/ca-certificates.crt"]); block != nil; block, rest = pem.Decode(rest) {
-		roots++
-	}
-	if roots < 100 {
-		t.Errorf("%s: the image has %d root certificates", arch, roots)
-	}
-	licences := string(files["usr/share/doc/lifeboat/THIRD-PARTY-LICENSES"])
-	for _, want := range []string{"k8s.io/client-go", "github.com/aws/aws-sdk-go-v2", "The Go programming language"} {
-		if !strings.Contains(licences, want) {
-			t.Errorf("%s: the licences lack %s", arch, want)
-		}
-	}
 }
 
 func read(t *testing.T, img v1.Image) map[string][]byte {

@@ -175,11 +175,12 @@ func (m *maker) archive(name string, files []archive.File, licences []byte) ([]b
 	return data, m.write(name, data)
 }
 
-// units are the boot agent's, and where packages install them.
+// units are the boot agent's, and where packages install them. The kubelet's drop-in is not in
+// effect: until the agent is enabled, it would keep the kubelet from starting.
 var units = map[string]string{
 	"lifeboat-boot.service":              "/usr/lib/systemd/system/lifeboat-boot.service",
 	"lifeboat-gate.service":              "/usr/lib/systemd/system/lifeboat-gate.service",
-	"kubelet.service.d/05-lifeboat.conf": "/usr/lib/systemd/system/kubelet.service.d/05-lifeboat.conf",
+	"kubelet.service.d/05-lifeboat.conf": "/usr/share/lifeboat-boot/05-lifeboat.conf",
 }
 
 func (m *maker) bootAgent(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +74,34 @@ func TestReleaseFilesAreReproducible(t *testing.T) {
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("the checksums are of %q, want %q", names, want)
+	}
+}
+
+// Only dpkg-deb knows whether it accepts the package.
+func TestDebInstallsUnitsWithoutDropIn(t *testing.T) {
+	dpkg, err := exec.LookPath("dpkg-deb")
+	if err != nil && os.Getenv("LIFEBOAT_CI") == "" {
+		t.Skip("this machine has no dpkg-deb")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cheap(t, testSource(t), dir)
+	out, err := exec.CommandContext(t.Context(), dpkg, "--contents", filepath.Join(dir, "lifeboat-boot_9.9.9_arm64.deb")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{
+		"-rwxr-xr-x root/root", "./usr/local/bin/lifeboatd", "./usr/lib/systemd/system/lifeboat-boot.service",
+		"./usr/lib/systemd/system/lifeboat-gate.service", "./usr/share/lifeboat-boot/05-lifeboat.conf", "./usr/share/doc/lifeboat-boot/THIRD-PARTY-LICENSES",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the package lacks %s:\n%s", want, out)
+		}
+	}
+	if strings.Contains(string(out), "kubelet.service.d") {
+		t.Errorf("the package would keep the kubelet from starting:\n%s", out)
 	}
 }
 
