@@ -79,6 +79,7 @@ func TestQueuePolicyRefusesOtherSenders(t *testing.T) {
 			t.Parallel()
 			a := newAccount(t)
 			a.w.Senders = tc.senders
+			a.w.Queue.Wait = 0 // an empty queue answers at once
 			a.apply(t, a.plan(t, awssetup.Options{}))
 			client := a.ops(t, func(o *sqs.Options) {
 				if tc.plain {
@@ -94,7 +95,7 @@ func TestQueuePolicyRefusesOtherSenders(t *testing.T) {
 			case send:
 				_, err = client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("b")})
 			case receive:
-				_, err = client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: queue, WaitTimeSeconds: 0, VisibilityTimeout: 1})
+				_, err = client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: queue})
 			case redrive:
 				_, err = client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(a.w.DeadLetterARN())})
 			}
