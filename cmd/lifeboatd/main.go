@@ -68,6 +68,7 @@ func controller() *cobra.Command {
 	f.StringVar(&c.Account, "account", "", "AWS account whose notices are accepted (default: the account in the queue URL)")
 	f.StringVar(&c.Region, "region", "", "AWS region whose notices are accepted (default: the region of the AWS SDK)")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "host:port of the Prometheus metrics, without a host on all addresses; 0 disables them")
+	f.BoolVar(&c.MetricsSecure, "metrics-secure", false, "serve the metrics by TLS, with a self-signed certificate, to clients whose bearer token may get /metrics")
 	f.StringVar(&c.HealthAddress, "health-probe-bind-address", ":8081", "host:port of /healthz and /readyz, without a host on all addresses; 0 disables them")
 	f.BoolVar(&c.LeaderElect, "leader-elect", true, "elect one replica to act; all replicas receive notices")
 	f.StringVar(&c.Namespace, "namespace", "", "Lifeboat's own namespace, with the Secrets of webhook URLs (default: the pod's namespace)")

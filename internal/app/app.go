@@ -30,6 +30,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/scrapeauth"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
@@ -134,7 +135,7 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 				&v1alpha1.Interruption{}: {Transform: record.Slim},
 			},
 		},
-		Metrics:                       metricsserver.Options{BindAddress: c.MetricsAddress},
+		Metrics:                       metricsOptions(c),
 		HealthProbeBindAddress:        c.HealthAddress,
 		LeaderElection:                c.LeaderElect,
 		LeaderElectionID:              leaseName,
@@ -142,6 +143,15 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 	})
+}
+
+// metricsOptions says how the metrics are served.
+func metricsOptions(c Config) metricsserver.Options {
+	o := metricsserver.Options{BindAddress: c.MetricsAddress}
+	if c.MetricsSecure {
+		return scrapeauth.Secure(o)
+	}
+	return o
 }
 
 // clusterConfig returns the cluster's client configuration. It sets no

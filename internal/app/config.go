@@ -53,6 +53,8 @@ type Config struct {
 	Region string
 	// MetricsAddress and HealthAddress are host:port to serve on; "0" disables.
 	MetricsAddress, HealthAddress string
+	// MetricsSecure serves the metrics by TLS, to clients whose token may get /metrics.
+	MetricsSecure bool
 	// LeaderElect enables leader election; all replicas receive notices.
 	LeaderElect bool
 	// LeaderElectionNamespace is the namespace of the lease; empty: the pod's.

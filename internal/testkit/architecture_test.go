@@ -97,7 +97,7 @@ var floors = [][]string{
 	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/doctor/workloads", "internal/migrate/nth", "internal/asg/nodegroup"},
 	{"internal/awssetup/template"},
-	{"internal/asg/lifecycle", "internal/corroborate", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/awssetup/template/tfconfig", "internal/kube/reflector", "internal/kube/events", "internal/migrate"},
+	{"internal/asg/lifecycle", "internal/corroborate", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/awssetup/template/tfconfig", "internal/kube/reflector", "internal/kube/events", "internal/kube/scrapeauth", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud", "internal/cloud/awsmetrics"},
 	{"internal/metric"},
 	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "internal/awssetup/symbol", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},

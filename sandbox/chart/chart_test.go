@@ -105,6 +105,7 @@ func sets(t *testing.T) map[string]map[string]any {
 		"everything":            with(t, everything),
 		"with CRDs":             with(t, "crds: {install: true}"),
 		"with network policies": with(t, "networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}"),
+		"with secure metrics":   with(t, "metrics: {secure: true, serviceMonitor: {enabled: true}, podMonitor: {enabled: true, endpointConfig: {authorization: {credentials: {name: a, key: b}}}}}"),
 		"as little as possible": with(t, "{agent: {enabled: false}, flowControl: {enabled: false}, metrics: {service: false}, controller: {replicas: 1, affinity: null, tolerations: []}}"),
 	}
 	paths, err := filepath.Glob(chartDir + "/examples/values-*.yaml")
@@ -237,7 +238,7 @@ func TestControllerRulesAreGenerated(t *testing.T) {
 	var want []any
 	for _, doc := range strings.Split(string(text), "\n---\n") {
 		role := values(t, strings.TrimPrefix(doc, "---\n"))
-		if role["metadata"].(map[string]any)["namespace"] != "lifeboat-hooks" { // granted per namespace of hooks.namespaces
+		if role["metadata"].(map[string]any)["namespace"] != "lifeboat-hooks" && role["metadata"].(map[string]any)["name"] != "lifeboat-metrics" { // granted per namespace of hooks.namespaces, and with metrics.secure
 			want = append(want, role["rules"])
 		}
 	}
@@ -332,6 +333,7 @@ func TestRefusals(t *testing.T) {
 		"a mode in lower case":              {"mode: observe", "at '/mode': value must be one of 'Act', 'Observe'"},
 		"a canary without a unit":           {"controller: {canaryInterval: '10'}", "at '/controller/canaryInterval'"},
 		"a monitor's label that is ours":    {"metrics: {podMonitor: {labels: {helm.sh/chart: mine}}}", "metrics.podMonitor.labels sets helm.sh/chart"},
+		"secure metrics of agents":          {"{agent: {metrics: true}, metrics: {secure: true, serviceMonitor: {enabled: true}}}", "set agent.metrics=false, or write a monitor of your own"},
 		"a monitor of Services left out":    {"metrics: {service: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor needs the Services: set metrics.service=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
