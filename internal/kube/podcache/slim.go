@@ -5,24 +5,30 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// maxAnnotation is the longest annotation value of others that is kept: those that
-// Lifeboat reads hold a word or a duration.
-const maxAnnotation = 256
-
-// ownPrefix begins the names of Lifeboat's own annotations.
-const ownPrefix = "lifeboat.dev/"
+// annotations are those that planning reads (package drain), each with the length of the
+// longest value that is kept. All others are dropped: a person who may create a pod may
+// write 256 KiB of them.
+var annotations = map[string]int{
+	v1alpha1.AnnotationSurgeOrigin:                   8 << 10,
+	v1alpha1.AnnotationDoNotDisrupt:                  256,
+	"karpenter.sh/do-not-disrupt":                    256,
+	"cluster-autoscaler.kubernetes.io/safe-to-evict": 256,
+	corev1.MirrorPodAnnotationKey:                    256,
+}
 
 // slim copies what planning reads, which is about a tenth of a pod. It keeps only the
-// containers with host ports, the volumes with claims, the Ready condition, and no long
-// annotation of others.
+// containers with host ports, the volumes with claims, the Ready condition, and a few
+// annotations.
 //
 // It builds a new pod: trimming the old one would keep the memory that the pod was decoded
 // into.
 func slim(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: full.ObjectMeta}
-	pod.ManagedFields, pod.Annotations = nil, short(full.Annotations)
+	pod.ManagedFields, pod.Annotations = nil, known(full.Annotations)
 	from := &full.Spec
 	pod.Spec = corev1.PodSpec{
 		NodeName: from.NodeName, HostNetwork: from.HostNetwork, Volumes: claimed(from.Volumes),
@@ -38,18 +44,19 @@ func slim(full *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// short returns the annotations without long ones of others, such as kubectl's
-// last-applied-configuration.
-func short(annotations map[string]string) map[string]string {
+// known returns the annotations that planning reads, as copies that share no memory with
+// the others.
+func known(all map[string]string) map[string]string {
 	var kept map[string]string
-	for key, value := range annotations {
-		if len(value) > maxAnnotation && !strings.HasPrefix(key, ownPrefix) {
+	for key, longest := range annotations {
+		value, ok := all[key]
+		if !ok || len(value) > longest {
 			continue
 		}
 		if kept == nil {
 			kept = map[string]string{}
 		}
-		kept[key] = value
+		kept[key] = strings.Clone(value)
 	}
 	return kept
 }

@@ -1,6 +1,8 @@
 package podcache
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
 // kept is a pod with everything that slim keeps.
@@ -16,7 +20,7 @@ func kept() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "a", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"app": "web"},
-			Annotations:       map[string]string{"lifeboat.dev/surge-origin": strings.Repeat("x", 2*maxAnnotation), "karpenter.sh/do-not-disrupt": "true"},
+			Annotations:       map[string]string{"lifeboat.dev/surge-origin": strings.Repeat("x", 600), "karpenter.sh/do-not-disrupt": "true"},
 			OwnerReferences:   []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-1"}},
 			DeletionTimestamp: &metav1.Time{Time: time.Unix(2, 0)}, DeletionGracePeriodSeconds: &grace,
 		},
@@ -40,7 +44,8 @@ func kept() *corev1.Pod {
 func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full := kept()
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-	full.Annotations[corev1.LastAppliedConfigAnnotation] = strings.Repeat("x", maxAnnotation+1)
+	full.Annotations[corev1.LastAppliedConfigAnnotation] = "{}"
+	full.Annotations[v1alpha1.AnnotationDoNotDisrupt] = strings.Repeat("1h", 200)
 	full.Spec.Volumes = append(full.Spec.Volumes, corev1.Volume{Name: "kube-api-access"})
 	full.Spec.Containers[0].Image = "big"
 	full.Spec.Containers = append(full.Spec.Containers, corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}})
@@ -59,5 +64,43 @@ func TestSlimmingAgainChangesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(&corev1.Pod{}, slim(&corev1.Pod{})); diff != "" {
 		t.Errorf("of an empty pod (-want +got):\n%s", diff)
+	}
+}
+
+// largest is a pod with as many annotations as the API server takes: 256 KiB of short ones.
+func largest(i int) *corev1.Pod {
+	pod := kept()
+	pod.Name = fmt.Sprint("pod-", i)
+	pod.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	for size := 0; size < 255<<10; size += 240 {
+		pod.Annotations[fmt.Sprintf("tenant.example/%d-%d", i, size)] = strings.Repeat("x", 220)
+	}
+	return pod
+}
+
+// heapOf returns how many bytes the result of fill keeps.
+func heapOf(fill func() any) uint64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	held := fill()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(held)
+	return max(after.HeapAlloc, before.HeapAlloc) - before.HeapAlloc
+}
+
+func TestAnnotationsOfTenantsFillNoMemory(t *testing.T) {
+	const pods, most = 1000, 8 << 20
+	got := heapOf(func() any {
+		var cache []*corev1.Pod
+		for i := range pods {
+			cache = append(cache, slim(largest(i)))
+		}
+		return cache
+	})
+	t.Logf("%d pods with 256 KiB of annotations each keep %d KiB", pods, got>>10)
+	if got > most {
+		t.Errorf("%d pods with 256 KiB of annotations each keep %d MiB, more than %d", pods, got>>20, most>>20)
 	}
 }

@@ -18,17 +18,16 @@ import (
 const (
 	// MaxPerNode is how many pods of one node are evicted at the same time.
 	MaxPerNode = 8
-	// maxInFlight is how many requests may be in flight for all nodes. The API server
-	// queues at most 300 requests of one client at the level of service accounts, and
-	// answers 429 beyond that (Kubernetes, "API Priority and Fairness").
-	maxInFlight = 200
+	// maxInFlight is how many requests may be in flight for all nodes. The API server queues at most 300
+	// requests of one client at the level of service accounts, and answers 429 beyond that (Kubernetes, "API
+	// Priority and Fairness"). maxPerNamespace leaves slots to others if the webhook of one tenant takes 10 s.
+	maxInFlight, maxPerNamespace = 200, 100
 	// maxSlow bounds, for all nodes, the requests in flight for pods whose last request
 	// timed out. They must not take the slots of other nodes.
 	maxSlow = 16
-	// Timeout bounds one request. The API server itself retries an eviction for 10 s
-	// while others change the same PodDisruptionBudget (pkg/registry/core/pod/storage,
-	// EvictionsRetry). A request that ends sooner may have used up the budget without
-	// an eviction. An admission webhook may take up to 30 s.
+	// Timeout bounds one request. The API server itself retries an eviction for 10 s while others change the
+	// same PodDisruptionBudget (pkg/registry/core/pod/storage, EvictionsRetry). A request that ends sooner may
+	// have used up the budget without an eviction. An admission webhook may take up to 30 s.
 	Timeout = 12 * time.Second
 	// RetryRefused is when to retry after the API server refused an eviction that the
 	// budget, as cached, allowed. The watch of the budget usually comes first.
@@ -47,6 +46,7 @@ const (
 // Evictor sends requests. Its limits apply to all nodes together.
 type Evictor struct {
 	slots, slow *semaphore.Weighted
+	namespaces  sync.Map // *semaphore.Weighted by name
 }
 
 // New returns an Evictor.
@@ -87,7 +87,8 @@ func (e *Evictor) Send(ctx context.Context, c client.Client, now time.Time, requ
 	)
 	for i, r := range requests {
 		results[i] = notSent(r)
-		slots := []*semaphore.Weighted{own, e.slots}
+		namespace, _ := e.namespaces.LoadOrStore(r.Verdict.Pod.Namespace, semaphore.NewWeighted(maxPerNamespace))
+		slots := []*semaphore.Weighted{own, namespace.(*semaphore.Weighted), e.slots}
 		if r.TimedOut {
 			slots = []*semaphore.Weighted{own, e.slow}
 		}
