@@ -59,6 +59,7 @@ check "generated files" generated
 check "golangci-lint, with go vet" go tool -modfile=hack/lint.mod golangci-lint run
 check "golangci-lint in sandbox/" bash -c 'cd sandbox && go tool -modfile=../hack/lint.mod golangci-lint run --config ../.golangci.yml'
 check "kube-api-linter" go tool -modfile=hack/lint.mod golangci-lint-kube-api-linter run --config hack/apilint.yml ./api/...
+check "licences of linked modules" go test ./internal/testkit -run Licences -count=1
 check "govulncheck" vulnerabilities
 
 mkdir -p bin/tests
