@@ -40,6 +40,12 @@ type DrainStatus struct {
 	// terminates the node.
 	// +optional
 	NodeClaimDeletion *NodeClaimDeletionStatus `json:"nodeClaimDeletion,omitempty"`
+	// LifecycleHooksDueTime is when the controller last confirmed, past its
+	// caches, that nothing on the node is needed any more or that its time is
+	// over, and that the node belongs to the instance. Lifecycle hooks are
+	// completed only soon after that.
+	// +optional
+	LifecycleHooksDueTime *metav1.MicroTime `json:"lifecycleHooksDueTime,omitempty"`
 	// TerminationTime is when Lifeboat requested the termination of the
 	// instance: for the action Terminate, and for an instance detached from its
 	// group.

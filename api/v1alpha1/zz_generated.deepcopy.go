@@ -103,6 +103,10 @@ func (in *DrainStatus) DeepCopyInto(out *DrainStatus) {
 		*out = new(NodeClaimDeletionStatus)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.LifecycleHooksDueTime != nil {
+		in, out := &in.LifecycleHooksDueTime, &out.LifecycleHooksDueTime
+		*out = (*in).DeepCopy()
+	}
 	if in.TerminationTime != nil {
 		in, out := &in.TerminationTime, &out.TerminationTime
 		*out = (*in).DeepCopy()

@@ -17,12 +17,14 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/instancelaunch"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	groupcontroller "github.com/lifeboat-dev/lifeboat/internal/controller/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -34,8 +36,8 @@ type groups struct {
 	*groupcache.Watcher
 	lifecycle cloud.Lifecycle
 	api       *nodegroup.API
-	// forInterruptions and forGroups yield the names of groups that have changed.
-	forInterruptions, forGroups chan event.TypedGenericEvent[string]
+	// forInterruptions, forHooks and forGroups yield the names of groups that have changed.
+	forInterruptions, forHooks, forGroups chan event.TypedGenericEvent[string]
 }
 
 // watchGroups creates the parts, or returns nil if the Auto Scaling source is
@@ -54,10 +56,12 @@ func watchGroups(mgr ctrl.Manager, config aws.Config, c Config) (*groups, error)
 	}
 	g := &groups{
 		Watcher: watcher, lifecycle: cloudaws.NewLifecycle(config, limit), api: nodegroup.NewAPI(config).Share(limit),
-		forInterruptions: make(chan event.TypedGenericEvent[string], 1024), forGroups: make(chan event.TypedGenericEvent[string], 1024),
+		forInterruptions: make(chan event.TypedGenericEvent[string], 1024), forHooks: make(chan event.TypedGenericEvent[string], 1024),
+		forGroups: make(chan event.TypedGenericEvent[string], 1024),
 	}
 	watcher.Subscribe(func(group string, _ []string) {
 		g.enqueue(g.forInterruptions, group)
+		g.enqueue(g.forHooks, group)
 		g.enqueue(g.forGroups, group)
 	})
 	return g, mgr.Add(watcher)
@@ -90,7 +94,7 @@ func declaredGroups(reader client.Reader) func(context.Context) ([]string, error
 // addTo passes the groups to the Interruption controller.
 func (g *groups) addTo(o *interruption.Options, c Config) {
 	if g != nil {
-		o.Groups, o.Lifecycle, o.Hooks, o.GroupChanges = g.Watcher, g.lifecycle, c.LifecycleHooks, g.forInterruptions
+		o.Groups, o.Detacher, o.Hooks, o.GroupChanges = g.Watcher, g.lifecycle, c.LifecycleHooks, g.forInterruptions
 	}
 }
 
@@ -103,7 +107,7 @@ func (g *groups) refresher() func(group string) {
 	return g.RequestRefresh
 }
 
-// addLoops adds the controllers for launching instances and for NodeGroups.
+// addLoops adds the controllers for lifecycle hooks, launching instances and NodeGroups.
 func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder events.EventRecorder, c Config) error {
 	if g == nil {
 		return nil
@@ -124,7 +128,11 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder eve
 	if err != nil {
 		return err
 	}
-	return errors.Join(sweep.Register(mgr), declared.Register(mgr, g.forGroups))
+	hooks := lifecyclehook.New(lifecyclehook.Options{
+		Client: mgr.GetClient(), Nodes: nodes, Members: membership.Reader{Client: mgr.GetClient(), Groups: g.Watcher, Hooks: c.LifecycleHooks},
+		Hooks: g.lifecycle, Events: recorder, Clock: time.Now,
+	})
+	return errors.Join(sweep.Register(mgr), declared.Register(mgr, g.forGroups), hooks.Register(mgr, g.forHooks))
 }
 
 // tagging returns the cluster name for tags and the API for changes. If the

@@ -88,7 +88,7 @@ var floors = [][]string{
 	{"internal/controller/"},
 	{"internal/controller/interruption/capacity"},
 	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
-	{"internal/doctor", "internal/awssetup/emit", "internal/awssetup/iam"},
+	{"internal/doctor", "internal/awssetup/emit", "internal/awssetup/iam", "internal/asg/membership"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/nodenotice", "internal/intake/ec2", "internal/intake/autoscaling", "internal/bootagent", "internal/drill", "internal/awssetup/probe"},
 	{"internal/asg/groupcache"},
 	{"internal/intake/poll/polltest"},

@@ -19,6 +19,8 @@ const (
 	freshFor = 2 * time.Minute
 	// early is how long before the hooks' final timeout they are completed.
 	early = 10 * time.Second
+	// confirmedFor is for how long hooks can be completed after that was confirmed.
+	confirmedFor = 20 * time.Second
 	// blindTries is how often a hook is completed if no state can be read.
 	blindTries = 5
 )
@@ -198,10 +200,21 @@ func (f *TerminationFacts) complete(s *Status) TerminationDecision {
 		d.Look, d.Wake = true, f.Now.Add(lookSoon)
 		return d
 	}
-	if d.Call = f.hold(s).Complete(); d.Do == Nothing {
+	switch d.Call = f.hold(s).Complete(); {
+	case d.Do == Nothing:
 		d.Look = !f.lookedSince(s)
+	case f.isConfirmed(s):
+		d.Wake = f.Due.Add(confirmedFor)
+	default:
+		d.Call, d.Confirm = Call{}, true
 	}
 	return d
+}
+
+// isConfirmed reports whether it was confirmed since the last try, and lately, that the hooks can
+// be completed.
+func (f *TerminationFacts) isConfirmed(s *Status) bool {
+	return !f.Due.IsZero() && f.Now.Sub(f.Due) < confirmedFor && (s.CompleteCallTime == nil || f.Due.After(s.CompleteCallTime.Time))
 }
 
 // givesUp says why no result is sent any more; empty: one is.

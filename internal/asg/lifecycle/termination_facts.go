@@ -40,6 +40,9 @@ type TerminationFacts struct {
 	Deadline *v1alpha1.Deadline
 	// Drained is set if nothing on the node is needed any more.
 	Drained bool
+	// Due is when the controller of the drain last confirmed that the hooks can be completed;
+	// zero: it did not.
+	Due time.Time
 }
 
 // TerminationDecision is the call for the hooks of a drained instance, and the new status.
@@ -52,6 +55,9 @@ type TerminationDecision struct {
 	Pending bool
 	// Look requests a refresh of the group.
 	Look bool
+	// Confirm is set if the hooks must be completed now, and the controller of the drain has yet
+	// to confirm that they can be.
+	Confirm bool
 }
 
 // firing is what the notices say about the hook that holds the instance.

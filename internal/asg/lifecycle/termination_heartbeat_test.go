@@ -29,6 +29,7 @@ func TestHeartbeats(t *testing.T) {
 		f.Deadline = notice.At(start.Add(budget), v1alpha1.DeadlineHard)
 		expires, beats := start.Add(timeout), []time.Time(nil)
 		for f.Now = start; ; {
+			f.Due = f.Now
 			d := DecideTermination(f)
 			f.Was = d.Status
 			if d.Do == Complete {

@@ -16,7 +16,7 @@ func TestLeavesPoolWhileEntering(t *testing.T) {
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
 	f := facts("Warmed:Pending:Wait", 0, told("a", returns))
 	at := func(state string, after time.Duration) TerminationDecision {
-		f.Seen.State, f.Now, f.Seen.Time = state, start.Add(after), start.Add(after)
+		f.Seen.State, f.Now, f.Seen.Time, f.Due = state, start.Add(after), start.Add(after), start.Add(after)
 		d := DecideTermination(f)
 		if d.Do == Heartbeat {
 			Note(d.Status, Heartbeat, f.Now)
@@ -55,7 +55,7 @@ func TestOneOfTwoAnswers(t *testing.T) {
 	for _, state := range []string{"Terminating:Wait", "Warmed:Pending:Wait", "Warmed:Terminating:Wait"} {
 		for _, isDrained := range []bool{false, true} {
 			f := facts(state, 4*time.Minute, told("a", returns))
-			f.Drained = isDrained
+			f.Drained, f.Due = isDrained, f.Now
 			sweep := Facts{
 				Now: f.Now, InstanceID: instance, State: state, At: Read(state), Seen: f.Now, Pool: true, HooksKnown: true,
 				Hooks:    []Hook{{Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute}},

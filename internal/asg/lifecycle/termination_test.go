@@ -80,7 +80,8 @@ func TestInstanceState(t *testing.T) {
 	}
 }
 
-func drained(f TerminationFacts) TerminationFacts { f.Drained = true; return f }
+// drained are the facts for a drained node, which was just confirmed.
+func drained(f TerminationFacts) TerminationFacts { f.Drained, f.Due = true, f.Now; return f }
 
 func unseen(notices ...v1alpha1.Notice) TerminationFacts {
 	f := facts("", 0, notices...)
@@ -95,6 +96,7 @@ func TestHookIsCompletedUntilStateChanges(t *testing.T) {
 	var at []time.Duration
 	for f.Now = start; f.Now.Before(start.Add(5 * time.Minute)); f.Now = f.Now.Add(time.Second) {
 		f.Seen.Time = f.Now
+		f.Due = f.Now
 		d := DecideTermination(f)
 		f.Was = d.Status
 		if d.Do == Complete {
@@ -117,6 +119,7 @@ func TestWithoutAStateItGivesUp(t *testing.T) {
 	f := drained(unseen(told("a")))
 	tries := 0
 	for range 1000 {
+		f.Due = f.Now
 		d := DecideTermination(f)
 		f.Was, f.Now = d.Status, f.Now.Add(time.Second)
 		if d.Do == Complete {
@@ -140,7 +143,7 @@ func TestLaunchHookBeforeWarmPool(t *testing.T) {
 	t.Parallel()
 	f := drained(facts("Warmed:Pending:Wait", 0, told("", func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn })))
 	for range 200 {
-		f.Seen.Time = f.Now
+		f.Seen.Time, f.Due = f.Now, f.Now
 		d := DecideTermination(f)
 		f.Was, f.Now = d.Status, f.Now.Add(time.Second)
 		if d.Do == Complete {
@@ -153,6 +156,35 @@ func TestLaunchHookBeforeWarmPool(t *testing.T) {
 	}
 }
 
+// Every result needs a confirmation of its own that is not old.
+func TestCompletionNeedsConfirmation(t *testing.T) {
+	t.Parallel()
+	held := drained(facts("Terminating:Wait", time.Minute, told("a")))
+	for name, test := range map[string]struct {
+		due   time.Time
+		tried bool // a result was sent half a minute ago
+		want  Verb
+	}{
+		"never confirmed":            {want: Nothing},
+		"confirmed now":              {due: held.Now, want: Complete},
+		"confirmed a while ago":      {due: held.Now.Add(-confirmedFor), want: Nothing},
+		"confirmed before the try":   {due: held.Now.Add(-time.Minute), tried: true, want: Nothing},
+		"confirmed for the last try": {due: held.Now.Add(-30 * time.Second), tried: true, want: Nothing},
+		"confirmed after the try":    {due: held.Now.Add(-10 * time.Second), tried: true, want: Complete},
+	} {
+		f := held
+		f.Due = f.Now
+		f.Was = DecideTermination(f).Status
+		if test.tried {
+			Note(f.Was, Complete, f.Now.Add(-30*time.Second))
+		}
+		f.Due = test.due
+		if d := DecideTermination(f); d.Do != test.want || d.Confirm == (test.want == Complete) || !d.Pending {
+			t.Errorf("%s: %q, confirm %t, pending %t", name, d.Do, d.Confirm, d.Pending)
+		}
+	}
+}
+
 // For any facts, the decision must say what it waits for, and when to decide again.
 func FuzzDecideTermination(f *testing.F) {
 	f.Add("Terminating:Wait", int64(0), true, true, "a")
@@ -161,7 +193,7 @@ func FuzzDecideTermination(f *testing.F) {
 		x := facts(state, time.Duration(seen%1e6)*time.Millisecond, told(token))
 		x.Drained, x.Seen.HooksKnown = isDrained, known
 		d := DecideTermination(x)
-		if d.Pending && (d.Status == nil || d.Do == Nothing && (d.Wake.IsZero() || d.Status.Message == "")) {
+		if d.Pending && (d.Status == nil || d.Do == Nothing && !d.Confirm && (d.Wake.IsZero() || d.Status.Message == "")) {
 			t.Errorf("it waits for ever: %+v, %+v", d, d.Status)
 		}
 		if d.Do != Nothing && len(d.Status.Hooks) == 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -113,9 +114,13 @@ func (r *region) begin() {
 		r.changed = true
 	})
 	o := r.loop.Options
-	o.Clock, o.Live, o.Groups, o.Lifecycle, o.Hooks = time.Now, r.client, r.watcher, cloudaws.NewLifecycle(config, q), []string{"lifeboat-*"}
+	calls := cloudaws.NewLifecycle(config, q)
+	o.Clock, o.Live, o.Groups, o.Detacher, o.Hooks = time.Now, r.client, r.watcher, calls, []string{"lifeboat-*"}
 	o.Cloud = cloudaws.New(config)
 	r.loop = New(o)
+	r.hooks = lifecyclehook.New(lifecyclehook.Options{
+		Client: r.client, Nodes: r, Members: r.loop.members(), Hooks: calls, Events: o.Events, Clock: o.Clock,
+	})
 }
 
 // tick advances everything by two seconds.
@@ -145,8 +150,12 @@ func (r *region) tick() {
 		if err != nil {
 			r.t.Fatalf("%s: %v", in.Name, err)
 		}
-		r.due[in.Name] = r.now.Add(result.RequeueAfter)
-		if result.RequeueAfter == 0 {
+		wake, err := r.callHooks(in.Name, result.RequeueAfter)
+		if err != nil {
+			r.t.Fatalf("the hooks of %s: %v", in.Name, err)
+		}
+		r.due[in.Name] = r.now.Add(wake)
+		if wake == 0 {
 			r.due[in.Name] = r.now.Add(time.Hour)
 		}
 	}

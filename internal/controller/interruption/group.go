@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -34,107 +34,27 @@ const (
 	leavingRequeue = time.Minute
 )
 
-// GroupSource knows the Auto Scaling groups of the cluster; groupcache.Watcher is one. It
-// answers from its cache.
-type GroupSource interface {
-	// Member returns an instance of a group, and when that was read.
-	Member(instanceID string) (m groupcache.Member, ok bool, at time.Time)
-	// Group returns a group from the cache.
-	Group(name string) (groupcache.Group, bool)
-	// Hint has a group looked at soon.
-	RequestRefresh(group string)
-}
-
-// groupFacts is what a pass knows about the group of the instance.
-type groupFacts struct {
-	seen lifecycle.Seen
-	at   lifecycle.Position
-	// retain is whether its NodeGroup retains instances that were not drained, and named is the
-	// terminate hook that the NodeGroup names.
-	retain bool
-	named  string
-}
-
 // observeGroup looks up the instance's Auto Scaling group in the cache.
-func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
-	if c.Groups == nil {
-		return nil
+func (c *Controller) observeGroup(ctx context.Context, f *facts) (err error) {
+	if c.Groups != nil {
+		f.group, err = c.members().Of(ctx, f.in)
 	}
-	m, in, _ := c.Groups.Member(f.in.Spec.InstanceID)
-	name := cmp.Or(m.Group, groupOf(f.in))
-	g, known := c.Groups.Group(name)
-	if name == "" || !known {
-		return nil
-	}
-	seen := lifecycle.Seen{Time: g.At, Group: name, HooksKnown: g.HooksKnown}
-	if in {
-		seen.State = m.State
-	}
-	f.group = groupFacts{seen: seen, at: lifecycle.Read(seen.State)}
-	if f.group.at.Phase == lifecycle.Serving && f.was.LifecycleHooks == nil && !isTakenAway(f.in) {
-		return nil // Lifeboat does not answer its hooks
-	}
-	if err := c.readNodeGroup(ctx, f, name); err != nil {
-		return err
-	}
-	own, others := lifecycle.Split(lifecycle.Owned(g.Hooks, []string{f.group.named}, c.Hooks), true)
-	f.group.seen.Hooks = append(own, others...)
-	return nil
+	return err
 }
 
-// groupOf is the group that the record itself names.
-func groupOf(in *v1alpha1.Interruption) string {
-	switch s := &in.Status; {
-	case s.LifecycleHooks != nil && s.LifecycleHooks.Group != "":
-		return s.LifecycleHooks.Group
-	case record.Drain(s).Replacement != nil && record.Drain(s).Replacement.Group != "":
-		return record.Drain(s).Replacement.Group
-	}
-	for _, n := range slices.Backward(in.Spec.Notices) {
-		if n.LifecycleHook != nil && n.LifecycleHook.Group != "" {
-			return n.LifecycleHook.Group
-		}
-	}
-	return ""
-}
-
-// isTakenAway reports whether a notice says that the group terminates the instance.
-func isTakenAway(in *v1alpha1.Interruption) bool {
-	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination })
-}
-
-// readNodeGroup reads the NodeGroup's settings for terminations.
-func (c *Controller) readNodeGroup(ctx context.Context, f *facts, group string) error {
-	var list v1alpha1.NodeGroupList
-	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing NodeGroups: %w", err)
-	}
-	for i := range list.Items {
-		ng := &list.Items[i]
-		if cmp.Or(ng.Spec.AutoScalingGroup, ng.Name) != group {
-			continue
-		}
-		if h := ng.Spec.Hooks.Terminate; h != nil {
-			f.group.named = cmp.Or(h.Name, v1alpha1.TerminateHook)
-		}
-		f.group.retain = ng.Spec.RetainUndrained != nil && *ng.Spec.RetainUndrained
-	}
-	return nil
-}
-
-func (c *Controller) owns(f *facts, hook string) bool {
-	return hook != "" && lifecycle.IsOwn(hook, []string{f.group.named}, c.Hooks)
+func (c *Controller) members() membership.Reader {
+	return membership.Reader{Client: c.Client, Groups: c.Groups, Hooks: c.Hooks}
 }
 
 // isLeaving reports whether the group recently terminated the instance, or started to, in any
 // lifecycle state.
 func (f *facts) isLeaving() bool {
-	return f.group.at.Phase == lifecycle.Leaving && f.now.Sub(f.group.seen.Time) < stateTTL
+	return f.group.At.Phase == lifecycle.Leaving && f.now.Sub(f.group.Seen.Time) < stateTTL
 }
 
 // isRetained reports whether the group keeps an instance whose hook was abandoned, until
 // something else terminates it.
-func (f *facts) isRetained() bool { return f.group.at.Phase == lifecycle.Retained }
+func (f *facts) isRetained() bool { return f.group.At.Phase == lifecycle.Retained }
 
 // forceDrainDetached overrides the decision for an instance that was detached from its group: it
 // is drained and terminated, even if policy or the notices change. Nothing else terminates it,
@@ -166,7 +86,7 @@ func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.S
 	if c.Groups == nil {
 		return nil, nil
 	}
-	name := f.group.seen.Group
+	name := f.group.Seen.Group
 	g, known := c.Groups.Group(name)
 	if !known {
 		return nil, nil
@@ -231,5 +151,5 @@ func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string
 // ofGroup returns the Interruptions of instances that a group terminates, or that wait for its
 // launches.
 func (c *Controller) ofGroup(ctx context.Context, group string) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return groupOf(in) == group })
+	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return c.members().Group(in) == group })
 }

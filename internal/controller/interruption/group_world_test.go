@@ -20,6 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -77,8 +78,11 @@ func withGroup(t *testing.T, objects ...client.Object) *scaledGroup {
 // restart replaces the controller with a new one.
 func (g *scaledGroup) restart() {
 	o := g.loop.Options
-	o.Groups, o.Lifecycle, o.Cloud, o.Live, o.Hooks = g, g, g, g.client, []string{"lifeboat-*"}
+	o.Groups, o.Detacher, o.Cloud, o.Live, o.Hooks = g, g, g, g.client, []string{"lifeboat-*"}
 	g.loop, g.lives = New(o), nil
+	g.hooks = lifecyclehook.New(lifecyclehook.Options{
+		Client: g.client, Nodes: g, Members: g.loop.members(), Hooks: g, Events: o.Events, Clock: o.Clock,
+	})
 }
 
 // look updates what the controller sees.

@@ -2,46 +2,36 @@ package interruption
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
-	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=delete
 
-// groupRequeue is when to look again at a group from which an instance was detached.
-const groupRequeue = 5 * time.Second
+const (
+	// groupRequeue is when to look again at a group from which an instance was detached.
+	groupRequeue = 5 * time.Second
+	// hooksRequeue is when to look again at lifecycle hooks, in case a change is missed.
+	hooksRequeue = time.Minute
+)
 
-// terminationFacts are the facts that decide how to answer the lifecycle hooks.
+// terminationFacts are the facts that decide about the lifecycle hooks.
 func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
-	f := p.facts
-	return lifecycle.TerminationFacts{
-		Now: f.now, InstanceID: f.in.Spec.InstanceID,
-		Notices: notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices),
-		Was:     p.update.Status().LifecycleHooks, Seen: f.group.seen, Retain: f.group.retain,
-		Owns:   func(hook string) bool { return p.owns(f, hook) },
-		Action: p.decision.Action, Deadline: p.decision.Deadline, Drained: drained,
-	}
+	f := p.facts.group.Termination(p.facts.in, &p.facts.was, p.facts.now)
+	f.Action, f.Deadline, f.Drained = p.decision.Action, p.decision.Deadline, drained
+	return f
 }
-
-// answers reports whether Lifeboat answers lifecycle hooks.
-func (c *Controller) answers() bool { return c.Lifecycle != nil && c.Groups != nil }
 
 // awaitVolumeDetachOfGroup waits until volumes are detached, if the NodeGroup wants that, before
 // the hook lets the instance terminate.
 func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
-	if !p.answers() {
+	if p.Groups == nil {
 		return true, nil
 	}
 	if !replacement.IsDetached(p.facts.drain().Replacement) && !lifecycle.DecideTermination(p.terminationFacts(true)).Pending {
@@ -55,7 +45,7 @@ func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 // the instance returns.
 func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() {
+	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || p.Groups == nil {
 		return true, nil
 	}
 	switch f := p.terminationFacts(true); {
@@ -78,18 +68,27 @@ func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	return true, nil
 }
 
-// completeLifecycleHook waits until the lifecycle hooks of the instance are completed.
-func completeLifecycleHook(_ context.Context, p *pass) (bool, error) {
-	if !p.answers() {
+// awaitLifecycleHooks waits until the lifecycle hooks of the instance are completed, and until
+// that is recorded. Package lifecyclehook does both.
+func awaitLifecycleHooks(_ context.Context, p *pass) (bool, error) {
+	if p.Groups == nil {
 		return true, nil
 	}
 	p.outcome.answerable = p.isDone()
 	d := lifecycle.DecideTermination(p.terminationFacts(p.outcome.answerable))
-	if !d.Pending {
+	if !d.Pending && !p.recordsEndOfHooks() {
 		return true, nil
 	}
-	p.outcome.wait(d.Wake, "waits for Auto Scaling: "+d.Status.Message)
+	p.outcome.wait(p.facts.now.Add(hooksRequeue), "waits for Auto Scaling: "+d.Status.Message)
 	return false, nil
+}
+
+// recordsEndOfHooks reports whether package lifecyclehook, which decides from the written status,
+// is about to record that the hooks do not hold the instance any more.
+func (p *pass) recordsEndOfHooks() bool {
+	f := p.facts.group.Termination(p.facts.in, &p.facts.was, p.facts.now)
+	s := lifecycle.DecideTermination(f).Status
+	return s != nil && s.CompletedTime != nil && f.Was != nil && f.Was.CompletedTime == nil
 }
 
 // terminateDetached terminates an instance that nothing else terminates: it was detached from
@@ -111,83 +110,29 @@ func terminateDetached(ctx context.Context, p *pass) (bool, error) {
 	return p.terminate(ctx)
 }
 
-// callHooks sends heartbeats or completes the lifecycle hooks. It comes last in a pass, so that no
-// pod waits for it.
-func (p *pass) callHooks(ctx context.Context) error {
-	if !p.answers() {
+// confirmHooks records when the lifecycle hooks can be completed. Every try needs that, and package
+// lifecyclehook makes the calls. It comes last in a pass, so that no pod waits for it.
+func (p *pass) confirmHooks(ctx context.Context) error {
+	if p.Groups == nil || p.outcome.Completed {
 		return nil
 	}
 	d := lifecycle.DecideTermination(p.terminationFacts(p.outcome.answerable))
-	recordAnswer(p.update, d.Status)
-	if p.outcome.Completed {
-		return nil
-	}
 	p.outcome.requeueAt(d.Wake)
 	if d.Look {
 		p.Groups.RequestRefresh(d.Status.Group)
 	}
-	if d.Do == lifecycle.Complete {
-		if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
-			return err
+	if !d.Confirm {
+		if drain := p.update.Status().Drain; drain != nil && d.Do != lifecycle.Complete && !p.outcome.answerable {
+			drain.LifecycleHooksDueTime = nil // a pod has to leave again
 		}
-		if !p.Corroborated(ctx, nil) {
-			return nil
-		}
+		return nil
 	}
-	if d.Do != lifecycle.Nothing {
-		return p.sendToHooks(ctx, d.Do)
-	}
-	return nil
-}
-
-// sendToHooks calls the hooks. It writes the intent first, so that a crash repeats neither call at
-// once. A failed call is no error: the state of the instance shows what remains to do.
-func (p *pass) sendToHooks(ctx context.Context, do lifecycle.Verb) error {
-	lifecycle.Note(p.update.Status().LifecycleHooks, do, p.facts.now)
-	if err := p.Checkpoint(ctx); err != nil {
+	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 		return err
 	}
-	s := p.update.Status().LifecycleHooks
-	errs := make([]error, len(s.Hooks))
-	for i, h := range s.Hooks {
-		if do == lifecycle.Complete {
-			errs[i] = p.Lifecycle.Complete(ctx, p.firing(s, h), cloud.Continue)
-		} else {
-			errs[i] = p.Lifecycle.Heartbeat(ctx, p.firing(s, h))
-		}
-		if errs[i] != nil {
-			log.FromContext(ctx).Info("a call for a lifecycle hook failed", "hook", h.Name, "call", do, "error", errs[i].Error())
-		}
+	if p.Corroborated(ctx, nil) {
+		at := status.MicroTime(p.facts.now)
+		p.Drain().LifecycleHooksDueTime = &at
 	}
-	lifecycle.NoteResult(s, do, errs...)
-	if do == lifecycle.Complete && s.Tries == 1 {
-		p.Record(v1alpha1.ReasonLifecycleActionSent, s.Message)
-	}
-	if do == lifecycle.Complete || errors.Join(errs...) != nil {
-		p.Groups.RequestRefresh(s.Group)
-	}
-	p.outcome.requeueAt(lifecycle.DecideTermination(p.terminationFacts(do == lifecycle.Complete)).Wake)
 	return nil
-}
-
-func (p *pass) firing(s *lifecycle.Status, h v1alpha1.LifecycleHookStatus) cloud.Action {
-	return cloud.Action{Group: s.Group, Hook: h.Name, InstanceID: p.facts.in.Spec.InstanceID, Token: h.Token}
-}
-
-// recordAnswer records the state of the lifecycle hooks, and events for its changes.
-func recordAnswer(u *status.Update, s *lifecycle.Status) {
-	was := u.Status().LifecycleHooks
-	u.Status().LifecycleHooks = s.DeepCopy()
-	if s == nil {
-		return
-	}
-	held, passed := s.WaitingSince != nil && (was == nil || was.WaitingSince == nil), s.CompletedTime != nil && (was == nil || was.CompletedTime == nil)
-	switch {
-	case passed:
-		u.Record(v1alpha1.ReasonLifecycleHookCompleted, s.Message)
-	case held && (len(s.Hooks) == 0 || !record.Drains(u.Status().Decision.Action)):
-		u.Record(v1alpha1.ReasonLifecycleHookNotManaged, s.Message)
-	case held:
-		u.Record(v1alpha1.ReasonLifecycleHookPending, s.Message)
-	}
 }

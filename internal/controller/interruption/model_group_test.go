@@ -384,7 +384,11 @@ func (l *controllerProcess) refreshGroup() {
 	l.seen, l.hinted = seen, false
 	l.run.mu.Unlock()
 	if l.loop != nil && l.leads {
-		l.enqueue(l.loop.ofGroup(l.Context, "workers"))
+		concerned := l.loop.ofGroup(l.Context, "workers")
+		l.enqueue(concerned)
+		for _, name := range slices.Sorted(maps.Keys(concerned)) {
+			l.add("hooks "+name, l.run.c.Now())
+		}
 	}
 }
 

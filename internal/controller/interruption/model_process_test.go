@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -30,6 +31,7 @@ type controllerProcess struct {
 	*model.Process
 	run      *modelRun
 	loop     *Controller
+	hooks    *lifecyclehook.Controller // nil: the cluster has no group
 	orphans  *nodecleanup.Controller
 	recorder *intake.Recorder
 	skewed   *intake.Recorder // of another replica, with another clock
@@ -177,8 +179,11 @@ func (l *controllerProcess) pass(ctx context.Context, key string) (reconcile.Res
 		return reconcile.Result{}, err
 	}
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
-	if kind == "orphan" {
+	switch kind {
+	case "orphan":
 		return l.orphans.Reconcile(ctx, request)
+	case "hooks":
+		return reconcile.AsReconciler(l.Client(), l.hooks).Reconcile(ctx, request)
 	}
 	return reconcile.AsReconciler(l.Client(), l.loop).Reconcile(ctx, request)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -39,7 +40,7 @@ func (l *controllerProcess) wire(c *model.Client) {
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: status.FlushInterval,
 	}
 	if l.run.group != nil {
-		o.Claims, o.Groups, o.Lifecycle, o.Hooks = nil, l, l, []string{"lifeboat-*"}
+		o.Claims, o.Groups, o.Detacher, o.Hooks = nil, l, l, []string{"lifeboat-*"}
 		l.Cache("NodeGroup", func(model.Change) {})
 		l.refreshGroup()
 	}
@@ -47,6 +48,11 @@ func (l *controllerProcess) wire(c *model.Client) {
 		l.run.plant(l.run, &o)
 	}
 	l.loop = New(o)
+	if l.run.group != nil {
+		l.hooks = lifecyclehook.New(lifecyclehook.Options{
+			Client: c, Nodes: l.nodes, Members: l.loop.members(), Hooks: l, Events: o.Events, Clock: o.Clock,
+		})
+	}
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}
@@ -97,6 +103,9 @@ func (l *controllerProcess) recordChanged(c model.Change) {
 		l.loop.barrier.observe(c.Old, c.New, l.run.c.Now())
 	}
 	l.add("record "+c.Key.Name, l.run.c.Now())
+	if c.New != nil && l.hooks != nil {
+		l.add("hooks "+c.Key.Name, l.run.c.Now())
+	}
 	if passes(slotPredicate, c) {
 		l.enqueue(l.loop.queued(l.Context, either(c)))
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
@@ -47,7 +48,7 @@ type facts struct {
 	owners      drain.Owners
 	gates       []drain.Gate
 	replacement capacity.State
-	group       groupFacts
+	group       membership.Membership
 	policies    []v1alpha1.InterruptionPolicy
 	// barrierWait is how long the drain waits for other nodes to be cordoned before it
 	// looks again; zero: it does not wait.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
@@ -51,7 +52,7 @@ type HookRunner interface {
 }
 
 // Options are what the controller needs. Live, Owners, HookRunner, Cloud, Claims, Groups and
-// Lifecycle may be nil. Without them no pod is surged, no hook runs, no notification is
+// Detacher may be nil. Without them no pod is surged, no hook runs, no notification is
 // sent, no instance is terminated, and Karpenter or Auto Scaling is left alone.
 type Options struct {
 	Client client.Client
@@ -63,12 +64,11 @@ type Options struct {
 	HookRunner HookRunner
 	Cloud      cloud.Cloud
 	Claims     capacity.ClaimSource
-	// Groups knows Auto Scaling groups. Lifecycle completes their lifecycle hooks and
-	// takes instances out of them.
-	Groups    GroupSource
-	Lifecycle cloud.Lifecycle
-	// Hooks are patterns of the names of lifecycle hooks to complete, such as lifeboat-*,
-	// in addition to those that NodeGroups name.
+	// Groups knows Auto Scaling groups, and Detacher takes instances out of them.
+	Groups   membership.Source
+	Detacher capacity.Detacher
+	// Hooks are patterns of the names of lifecycle hooks that package lifecyclehook
+	// completes, such as lifeboat-*, in addition to those that NodeGroups name.
 	Hooks []string
 	// GroupChanges yields the names of groups that changed; nil: they are only polled.
 	GroupChanges <-chan event.TypedGenericEvent[string]

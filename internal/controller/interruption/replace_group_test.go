@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -423,6 +424,6 @@ func (s *groupRun) check() {
 }
 
 var (
-	_ GroupSource     = (*scaledGroup)(nil)
-	_ cloud.Lifecycle = (*scaledGroup)(nil)
+	_ membership.Source = (*scaledGroup)(nil)
+	_ cloud.Lifecycle   = (*scaledGroup)(nil)
 )

@@ -58,8 +58,6 @@ type pass struct {
 	plan     drain.Plan
 	update   *status.Update
 	outcome  outcome
-	// walked is set once the steps are done, and only lifecycle hooks are left.
-	walked bool
 }
 
 // step makes one thing true and reports whether it is.
@@ -71,7 +69,7 @@ func stepsFor(a v1alpha1.Action) []step {
 	drainNode := []step{
 		markInterrupted, awaitCordonBarrier, awaitPodList, setTerminationTimestamp, orderReplacement, runHooksBefore, evictPods,
 	}
-	afterPods := []step{runHooksAfter, handOver, deleteNode, completeLifecycleHook, terminateDetached}
+	afterPods := []step{runHooksAfter, handOver, deleteNode, awaitLifecycleHooks, terminateDetached}
 	end := []step{awaitInstanceGone, restoreNode, complete}
 	switch a {
 	case v1alpha1.ActionIgnore:
@@ -86,8 +84,7 @@ func stepsFor(a v1alpha1.Action) []step {
 	return slices.Concat([]step{release, awaitWindow, markAtRisk}, end)
 }
 
-// act walks the steps and stops at the first that is not done. Lifecycle hooks come last,
-// because no pod may wait for them.
+// act walks the steps and stops at the first that is not done.
 func (p *pass) act(ctx context.Context) error {
 	p.outcome.requeueAt(p.decision.Next)
 	steps := stepsFor(p.decision.Action)
@@ -100,9 +97,8 @@ func (p *pass) act(ctx context.Context) error {
 		steps = []step{restoreNode, complete}
 	}
 	err := p.walk(ctx, steps)
-	p.walked = true
 	if !p.decision.Withdrawn && !p.Observe && !apierrors.IsConflict(err) {
-		err = errors.Join(err, p.callHooks(ctx))
+		err = errors.Join(err, p.confirmHooks(ctx))
 	}
 	p.apply()
 	return err
@@ -126,13 +122,8 @@ func (p *pass) apply() {
 // Checkpoint writes the status in the middle of a pass, before a call that must not
 // repeat after a crash. Events, metrics and logs follow at the end of the pass.
 func (p *pass) Checkpoint(ctx context.Context) error {
-	if p.walked { // the outcome is complete, and the end of the pass applies it
-		p.update.CountPods()
-	} else {
-		p.apply()
-	}
-	w := p.writer()
-	if err := w.Write(ctx, p.update); err != nil {
+	p.apply()
+	if err := p.writer().Write(ctx, p.update); err != nil {
 		return err
 	}
 	p.facts.was = *p.update.Status().DeepCopy()

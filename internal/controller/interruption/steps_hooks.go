@@ -105,7 +105,7 @@ func runHooksAfter(ctx context.Context, p *pass) (bool, error) {
 	if hooks.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.update.Subject(), goAhead) == "" {
 		return true, nil
 	}
-	return false, p.walk(ctx, []step{deleteNode, completeLifecycleHook, terminateDetached, awaitInstanceGone, restoreNode, complete})
+	return false, p.walk(ctx, []step{deleteNode, awaitLifecycleHooks, terminateDetached, awaitInstanceGone, restoreNode, complete})
 }
 
 // hooksOf are the hooks that run or that pods wait for. Once the node is gone a failed hook

@@ -13,7 +13,7 @@ import (
 // replacer returns what replaces the node of a pass.
 func (c *Controller) replacer(f *facts) *capacity.Replacer {
 	r := &capacity.Replacer{
-		Client: c.Client, Live: c.Live, Claims: c.Claims, Lifecycle: c.Lifecycle, Cloud: c.Cloud,
+		Client: c.Client, Live: c.Live, Claims: c.Claims, Detacher: c.Detacher, Cloud: c.Cloud,
 		Forward: c.Forward, Place: c.Place, Margin: c.Margin, Memory: &c.capacity,
 		ScalingGroup: func(ctx context.Context) (*replacement.ScalingGroup, error) { return c.scalingGroup(ctx, f) },
 	}
@@ -27,7 +27,7 @@ func (c *Controller) replacer(f *facts) *capacity.Replacer {
 func (f *facts) forCapacity(d policy.Decision) capacity.Input {
 	return capacity.Input{
 		Now: f.now, Interruption: f.in, Decision: d, Drain: f.drain(),
-		Node: f.node, NodeName: f.nodeName, Pods: f.pods, PodsKnown: f.podsKnown, Group: f.group.seen.Group,
+		Node: f.node, NodeName: f.nodeName, Pods: f.pods, PodsKnown: f.podsKnown, Group: f.group.Seen.Group,
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -71,6 +72,8 @@ type world struct {
 	undescribed error
 	// wake is when the last pass wants the next one.
 	wake time.Duration
+	// hooks is the controller of lifecycle hooks; nil: there is none.
+	hooks *lifecyclehook.Controller
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -247,7 +250,29 @@ func (w *world) pass(after time.Duration) error {
 	var result reconcile.Result
 	result, err := w.loop.Reconcile(w.t.Context(), in)
 	w.wake = result.RequeueAfter
+	if err != nil || w.hooks == nil {
+		return err
+	}
+	w.wake, err = w.callHooks(in.Name, w.wake)
 	return err
+}
+
+// callHooks reconciles the lifecycle hooks of an Interruption once. It returns when the next pass
+// is due: wake, or earlier. A write triggers one.
+func (w *world) callHooks(name string, wake time.Duration) (time.Duration, error) {
+	w.t.Helper()
+	var in, after v1alpha1.Interruption
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, &in); err != nil {
+		return wake, client.IgnoreNotFound(err)
+	}
+	result, err := w.hooks.Reconcile(w.t.Context(), in.DeepCopy())
+	if w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, &after) == nil && after.ResourceVersion != in.ResourceVersion {
+		return time.Millisecond, err
+	}
+	if result.RequeueAfter > 0 && (wake == 0 || result.RequeueAfter < wake) {
+		wake = result.RequeueAfter
+	}
+	return wake, err
 }
 
 // inform updates the barrier as the informer does: once for each version.

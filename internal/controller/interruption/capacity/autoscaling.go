@@ -31,7 +31,7 @@ func (s scaling) groupFacts(in Input, g *replacement.ScalingGroup) replacement.G
 			Now: in.Now, Deadline: in.Decision.Deadline, Was: in.Drain.Replacement, InstanceGone: in.Decision.InstanceGone || in.Node == nil,
 			Movable: len(replacement.Movable(in.Pods)),
 		},
-		Notice: in.Decision.Notice, Drill: record.IsDrill(in.Interruption), Cloud: s.Lifecycle != nil && s.Cloud != nil, Group: g,
+		Notice: in.Decision.Notice, Drill: record.IsDrill(in.Interruption), Cloud: s.Detacher != nil && s.Cloud != nil, Group: g,
 	}
 }
 
@@ -99,7 +99,7 @@ func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 		err = s.Cloud.MayTerminate(ctx, instanceID)
 	}
 	if !cloud.IsDenied(err) { // an error is not a denial
-		err = s.Lifecycle.Detach(ctx, status.Group, instanceID)
+		err = s.Detacher.Detach(ctx, status.Group, instanceID)
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "taking the instance out of its group")

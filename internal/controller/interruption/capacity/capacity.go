@@ -39,6 +39,12 @@ type ClaimSource interface {
 	Claims() []*replacement.Claim
 }
 
+// Detacher takes instances out of their groups; aws.Lifecycle is one.
+type Detacher interface {
+	// Detach is that of cloud.Lifecycle.
+	Detach(ctx context.Context, group, instanceID string) error
+}
+
 // Replacer orders and follows replacements. Without Claims it leaves Karpenter alone,
 // without Groups Auto Scaling.
 type Replacer struct {
@@ -48,9 +54,9 @@ type Replacer struct {
 	Live   client.Reader
 	Claims ClaimSource
 	// Groups refreshes what is known about an Auto Scaling group.
-	Groups    interface{ RequestRefresh(group string) }
-	Lifecycle cloud.Lifecycle
-	Cloud     cloud.Cloud
+	Groups   interface{ RequestRefresh(group string) }
+	Detacher Detacher
+	Cloud    cloud.Cloud
 	// ScalingGroup reads the group of the interrupted instance; nil: none is known.
 	ScalingGroup func(context.Context) (*replacement.ScalingGroup, error)
 	// Forward puts a message on Karpenter's own queue; nil: Lifeboat does not feed it.

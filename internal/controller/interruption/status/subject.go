@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -37,5 +39,11 @@ func drainID(s *v1alpha1.InterruptionStatus) string {
 func ForTimeline(in *v1alpha1.Interruption, now time.Time) *Update {
 	u := &Update{now: now, before: in.DeepCopy(), after: in}
 	u.entries = u.before.Status.Timeline
+	return u
+}
+
+// About sets the node that Kubernetes Events are about; it may be nil.
+func (u *Update) About(node *corev1.Node) *Update {
+	u.node = node
 	return u
 }

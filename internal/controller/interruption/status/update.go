@@ -202,6 +202,7 @@ func (u *Update) recordNotices(in *v1alpha1.Interruption) {
 		}
 		u.RecordAt(n.ReceivedTime.Time, reason, text)
 		s.LastNoticeID = n.ID
+		u.material = u.material || n.LifecycleHook != nil // package lifecyclehook waits for the decision
 	}
 }
 

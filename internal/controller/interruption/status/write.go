@@ -152,9 +152,6 @@ func materialPart(s *v1alpha1.InterruptionStatus) *v1alpha1.InterruptionStatus {
 		c := &m.Conditions[i]
 		c.Message, c.ObservedGeneration, c.LastTransitionTime = "", 0, metav1.Time{}
 	}
-	if m.LifecycleHooks != nil {
-		m.LifecycleHooks.Message = ""
-	}
 	if m.Drain == nil {
 		return m
 	}
