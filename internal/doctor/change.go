@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 )
 
@@ -79,17 +80,31 @@ func toDefaultBus(r *rule) change {
 }
 
 // addRule adds the rule that Lifeboat would create for a kind, with the queue as its
-// target.
+// target. In an account, the fix is lifeboat aws setup, which writes all rules.
 func (e *diagnosis) addRule(kind string) change {
 	desired, ok := e.desiredRule(kind)
 	if !ok || e.queue.ARN == "" {
 		return nil
 	}
-	arn := strings.Join([]string{"arn", snapshot.Part(e.queue.ARN, 1), "events", snapshot.Part(e.queue.ARN, 3), snapshot.Part(e.queue.ARN, 4), "rule/" + desired.Name}, ":")
-	r := snapshot.Rule{
-		Name: desired.Name, ARN: arn, Enabled: true, Pattern: desired.Pattern, TargetsKnown: true,
+	if !e.Offline {
+		return e.setupRules()
+	}
+	return putRule(e.ownRule(desired))
+}
+
+// ownRule is a rule as Lifeboat creates it.
+func (e *diagnosis) ownRule(desired awssetup.Rule) snapshot.Rule {
+	return snapshot.Rule{
+		Name: desired.Name, Enabled: true, Pattern: desired.Pattern, TargetsKnown: true,
+		ARN: strings.Join([]string{
+			"arn", snapshot.Part(e.queue.ARN, 1), "events", snapshot.Part(e.queue.ARN, 3), snapshot.Part(e.queue.ARN, 4), "rule/" + desired.Name,
+		}, ":"),
 		Targets: []snapshot.Target{{ID: "lifeboat-queue", ARN: e.queue.ARN, DeadLetterARN: e.queue.DeadLetterARN}},
 	}
+}
+
+// putRule writes a rule.
+func putRule(r snapshot.Rule) change {
 	return func(s *snapshot.Snapshot) {
 		if i := slices.IndexFunc(s.Rules, sameRule(r)); i >= 0 {
 			s.Rules[i] = r // the same rule brings several kinds
@@ -97,6 +112,23 @@ func (e *diagnosis) addRule(kind string) change {
 		}
 		s.Rules = append(s.Rules, r)
 	}
+}
+
+// setupRules writes all of Lifeboat's rules, and lets them send.
+func (e *diagnosis) setupRules() change {
+	var changes []change
+	var own []*rule
+	for _, desired := range e.desired.Rules {
+		r := e.ownRule(desired)
+		changes, own = append(changes, putRule(r)), append(own, &rule{Rule: r})
+	}
+	if e.queue.ARN == "" {
+		return nil
+	}
+	if e.queue.PolicyKnown {
+		changes = append(changes, allowRules(own, e.account(), e.queue.ARN))
+	}
+	return together(changes...)
 }
 
 // standardQueue replaces a FIFO queue by a standard queue everywhere.

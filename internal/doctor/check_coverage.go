@@ -104,6 +104,10 @@ func (e *diagnosis) coverage(kind string) coverage {
 // narrowingFields returns the fields for which a rule's pattern requires a particular
 // value. In a template that can be an account or a region that is unknown here.
 func (e *diagnosis) narrowingFields(r *rule, example sampleEvent) []string {
+	key := example.kind + " " + example.name
+	if known, ok := r.narrowing[key]; ok {
+		return known
+	}
 	var paths []string
 	mismatches := append(r.compiled.ExplainEvent(example.event).Mismatches, r.compiled.ExplainEvent(example.other).Mismatches...)
 	for _, m := range mismatches {
@@ -111,6 +115,9 @@ func (e *diagnosis) narrowingFields(r *rule, example sampleEvent) []string {
 			continue // checkPlaces reports it
 		}
 		paths = union(paths, []string{m.Path})
+	}
+	if r.narrowing != nil {
+		r.narrowing[key] = paths
 	}
 	return paths
 }

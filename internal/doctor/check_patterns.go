@@ -64,7 +64,7 @@ func (e *diagnosis) invalid(r *rule) finding.Finding {
 		f.Problem = "EventBridge refuses its pattern: " + r.err.Error()
 	}
 	f.Fix = e.fixPattern(r, "write a valid pattern (EventBridge User Guide, \"Creating event patterns\")")
-	f.Change = usePattern(r)
+	f.Change = e.usePattern(r, r.fixedPattern)
 	return f
 }
 
@@ -90,7 +90,7 @@ func (e *diagnosis) matchesNothing(r *rule) finding.Finding {
 		suggestions = []string{"compare the pattern with the event that it should match"}
 	}
 	f.Fix = e.fixPattern(r, strings.Join(suggestions, "; "))
-	f.Change = usePattern(r)
+	f.Change = e.usePattern(r, r.fixedPattern)
 	return f
 }
 
@@ -117,23 +117,27 @@ func (e *diagnosis) lints(r *rule) []finding.Finding {
 		}
 		f.Fix = e.fix(r.From, false, l.Suggestion, "")
 		if quiet, ok := pattern.Quiet(r.Pattern); ok && l.Severity == pattern.SeverityAdvice {
-			f.Fix, f.Change = e.usePatternText(r, quiet), onRule(r, func(o *snapshot.Rule) { o.Pattern = quiet })
+			f.Fix, f.Change = e.usePatternText(r, quiet), e.usePattern(r, quiet)
 		}
 		if l.Severity != pattern.SeverityAdvice {
 			f.Problem = sentence(l)
-			f.Fix, f.Change = e.fixPattern(r, cmp.Or(l.Suggestion, "compare "+cmp.Or(l.Path, "the pattern")+" with an event that the rule should match")), usePattern(r)
+			f.Fix, f.Change = e.fixPattern(r, cmp.Or(l.Suggestion, "compare "+cmp.Or(l.Path, "the pattern")+" with an event that the rule should match")), e.usePattern(r, r.fixedPattern)
 		}
 		all = append(all, f)
 	}
 	return all
 }
 
-// usePattern replaces a rule's pattern by the corrected one.
-func usePattern(r *rule) change {
-	if r.fixedPattern == "" {
+// usePattern replaces a rule's pattern by a corrected one. For a rule of Lifeboat, the
+// fix is lifeboat aws setup, which writes all of Lifeboat's rules.
+func (e *diagnosis) usePattern(r *rule, text string) change {
+	if r.From == "" && r.role != "" {
+		return e.setupRules()
+	}
+	if text == "" {
 		return nil
 	}
-	return onRule(r, func(o *snapshot.Rule) { o.Pattern = r.fixedPattern })
+	return onRule(r, func(o *snapshot.Rule) { o.Pattern = text })
 }
 
 // fixPattern returns the fix for a rule's pattern: the complete corrected pattern if

@@ -23,13 +23,16 @@ func checkPolicy(e *diagnosis) []finding.Finding {
 	if !e.queue.PolicyKnown {
 		return e.policyAbsent()
 	}
-	var feeding []*rule
+	// A rule that delivers with a role needs no permission in the policy. The fixes
+	// allow it anyway: the role is not needed.
+	var feeding, all []*rule
 	for _, r := range e.rules {
-		for _, t := range r.To(e.queue.ARN) {
-			if t.RoleARN == "" {
-				feeding = append(feeding, r)
-				break
-			}
+		to := r.To(e.queue.ARN)
+		if len(to) > 0 {
+			all = append(all, r)
+		}
+		if slices.ContainsFunc(to, func(t snapshot.Target) bool { return t.RoleARN == "" }) {
+			feeding = append(feeding, r)
 		}
 	}
 	policy, err := parsePolicy(e.queue.Policy)
@@ -40,17 +43,17 @@ func checkPolicy(e *diagnosis) []finding.Finding {
 			Fix:     e.fixQueue("correct the policy", ""),
 		}}
 	}
-	all := e.checkAllowed(policy, feeding)
+	found := e.checkAllowed(policy, feeding, all)
 	if open, statements := tooPermissiveFor(policy, e.queue.ARN); open != "" {
-		all = append(all, finding.Finding{
+		found = append(found, finding.Finding{
 			Severity: finding.Warning, ID: idQueuePolicyOpen, Object: e.queueObject(),
 			Problem: "its policy lets " + open + " send to it: a forged notice drains nodes, and a flood of messages delays real notices",
-			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", e.conditionText(feeding)), ""),
-			Change: together(restrict(e.queue.ARN, statements, "ArnEquals", "aws:SourceArn", arnsOf(feeding)),
+			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", e.conditionText(all)), ""),
+			Change: together(restrict(e.queue.ARN, statements, "ArnEquals", "aws:SourceArn", arnsOf(all)),
 				restrict(e.queue.ARN, statements, "StringEquals", "aws:SourceAccount", e.account())),
 		})
 	}
-	return all
+	return found
 }
 
 // parsePolicy reads a policy. It returns nil for an empty one.
@@ -62,7 +65,7 @@ func parsePolicy(document string) (*queuepolicy.Policy, error) {
 }
 
 // checkAllowed reports the rules that the policy does not allow to send.
-func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []finding.Finding {
+func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding, senders []*rule) []finding.Finding {
 	by := map[queuepolicy.Verdict][]*rule{}
 	for _, r := range feeding {
 		verdict := policy.Evaluate(deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), e.queue.ARN))
@@ -98,8 +101,8 @@ func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
 			Problem: "whether its policy lets " + joinList(names) + " send depends on a condition that only AWS can evaluate",
-			Fix:     e.fixQueue("replace it: "+e.allowStatementText(feeding, e.queue), ""),
-			Change:  together(onQueue(e.queue.ARN, func(q *snapshot.Queue) { q.Policy = "" }), allowRules(feeding, e.account(), e.queue.ARN)),
+			Fix:     e.fixQueue("replace it: "+e.allowStatementText(senders, e.queue), ""),
+			Change:  together(onQueue(e.queue.ARN, func(q *snapshot.Queue) { q.Policy = "" }), allowRules(senders, e.account(), e.queue.ARN)),
 		})
 	}
 	return all

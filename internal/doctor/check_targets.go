@@ -79,14 +79,30 @@ func (e *diagnosis) checkDelivery(r *rule, t snapshot.Target) []finding.Finding 
 		})
 	}
 	if t.RoleARN != "" {
-		all = append(all, finding.Finding{
-			Severity: finding.Info, ID: idTargetRole, Object: r.object(),
-			Problem: fmt.Sprintf("it delivers with the role %s, which needs sqs:SendMessage; that was not checked", t.RoleARN),
-			Fix:     e.fix(r.From, r.role != "", "remove the role: the queue's policy is enough within an account", ""),
-			Change:  onTargets(r, t.ARN, func(t *snapshot.Target) { t.RoleARN = "" }),
-		})
+		all = append(all, e.deliversWithRole(r, t))
 	}
 	return all
+}
+
+// deliversWithRole reports a target with a role. The queue's policy must allow the rule
+// before the role goes.
+func (e *diagnosis) deliversWithRole(r *rule, t snapshot.Target) finding.Finding {
+	edit, changes := "remove the role: the queue's policy is enough within an account", []change{}
+	if policy, err := parsePolicy(e.queue.Policy); err == nil && e.queue.PolicyKnown && e.policyRefuses(r, snapshot.Target{ARN: t.ARN}) {
+		edit = "add to the queue's policy " + e.allowStatementText([]*rule{r}, e.queue) + ", then remove the role"
+		if denying := e.denying(policy, []*rule{r}); len(denying) > 0 {
+			edit = "add to the policy's statement with Effect Deny the condition " + e.exemption([]*rule{r}) + "; " + edit
+			changes = append(changes, exempt(e.queue.ARN, denying, []*rule{r}))
+		}
+		changes = append(changes, allowRules([]*rule{r}, e.account(), e.queue.ARN))
+	}
+	changes = append(changes, onTargets(r, t.ARN, func(t *snapshot.Target) { t.RoleARN = "" }))
+	return finding.Finding{
+		Severity: finding.Info, ID: idTargetRole, Object: r.object(),
+		Problem: fmt.Sprintf("it delivers with the role %s, which needs sqs:SendMessage; that was not checked", t.RoleARN),
+		Fix:     e.fix(r.From, r.role != "", edit, ""),
+		Change:  together(changes...),
+	}
 }
 
 // checkTargetDeadLetters checks the dead-letter queues of the rules' targets.

@@ -29,6 +29,8 @@ type rule struct {
 	// unresolved are the values of the pattern that the template does not define and
 	// that decide which events it matches.
 	unresolved []string
+	// narrowing are the results of narrowingFields by example.
+	narrowing map[string][]string
 	// forNotices means that the rule matches, or should match, events of the services
 	// that send notices.
 	forNotices bool
@@ -52,6 +54,7 @@ type patternAnalysis struct {
 	fixedPattern string
 	fixedKinds   []string
 	unresolved   []string
+	narrowing    map[string][]string // by example; see narrowingFields
 }
 
 func newAnalyzer(s snapshot.Snapshot) *analyzer {
@@ -82,7 +85,7 @@ func (a *analyzer) rule(from snapshot.Rule, want awssetup.Wiring) *rule {
 		return r
 	}
 	r.compiled, r.err, r.lint, r.matched, r.kinds, r.fixedPattern = p.compiled, p.err, p.lint, p.matched, p.kinds, p.fixedPattern
-	r.intendedKinds = p.fixedKinds
+	r.intendedKinds, r.narrowing = p.fixedKinds, p.narrowing
 	if r.role != "" {
 		r.intendedKinds = union(r.intendedKinds, expected.Kinds)
 	}
@@ -95,7 +98,7 @@ func (a *analyzer) pattern(text string) patternAnalysis {
 	if known, ok := a.patterns[text]; ok {
 		return known
 	}
-	var p patternAnalysis
+	p := patternAnalysis{narrowing: map[string][]string{}}
 	if p.unresolved = undefinedParts(text); len(p.unresolved) == 0 {
 		p.compiled, p.err = pattern.Compile([]byte(text))
 		if p.err == nil {

@@ -21,7 +21,10 @@ const noVerifiedFix = "correct it by hand: each edit that the doctor can infer w
 // Run applies each fix to a copy of the wiring and checks the copy. It withholds a fix
 // that does not remove its finding, or after which fewer events reach a queue.
 func Run(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
-	a := newAnalyzer(s)
+	return newAnalyzer(s).run(s, want, cluster)
+}
+
+func (a *analyzer) run(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
 	all := a.diagnose(s, want, cluster)
 	before := a.deliveries(s, want)
 	for i, f := range all {
