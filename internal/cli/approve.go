@@ -30,6 +30,8 @@ const (
 
 // statementFlags are the flags of approve, hold and release.
 type statementFlags struct {
+	selection
+
 	note       string
 	preApprove bool
 	lasts      time.Duration
@@ -47,8 +49,13 @@ An approval applies to the notice that rules. If another notice rules later, suc
 as a spot interruption on a node with a planned reboot, approve it separately.`,
 		Example: `  lifeboat approve ip-10-0-1-5.ec2.internal --note "replica caught up"
   lifeboat approve ip-10-0-1-5.ec2.internal ip-10-0-1-6.ec2.internal
+  lifeboat approve -l pool=web
+  lifeboat approve --policy databases
+  lifeboat approve --all-waiting --note "maintenance of Sunday"
   lifeboat approve ip-10-0-1-5.ec2.internal --pre-approve`,
 	})
+	cmd.Flags().StringVar(&f.policy, "policy", "", "approve everything that waits because of this policy")
+	cmd.Flags().BoolVar(&f.allWaiting, "all-waiting", false, "approve everything that waits for an approval")
 	cmd.Flags().BoolVar(&f.preApprove, "pre-approve", false, "record the approval although nothing waits for it; it applies when an action for the same notice waits")
 	return cmd
 }
@@ -84,7 +91,8 @@ the Interruption's spec.released.`,
 func (s *session) newStatement(verb string, f *statementFlags, cmd *cobra.Command) *cobra.Command {
 	cmd.Use = verb + " NODE|INSTANCE..."
 	command.Outputs(cmd, command.OutputText, command.OutputJSON, command.OutputName)
-	cmd.Args = arguments(1, -1, "at least one node or instance")
+	f.register(cmd)
+	cmd.Args = f.check
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len([]rune(f.note)) > maxNoteLength:
@@ -108,6 +116,11 @@ func (s *session) writeStatements(ctx context.Context, verb string, f statementF
 	if err != nil {
 		return err
 	}
+	if f.isSet() {
+		if args, err = f.interruptionsOf(ctx, c); err != nil {
+			return err
+		}
+	}
 	var all []statementResult
 	var failures []error
 	for _, arg := range args {
@@ -129,13 +142,19 @@ func (s *session) writeStatements(ctx context.Context, verb string, f statementF
 			return err
 		}
 	}
-	for _, err := range failures[:max(len(failures)-1, 0)] {
+	return s.reportAllButLast(failures)
+}
+
+// reportAllButLast prints errors, except the last one, which it returns for the caller to report.
+func (s *session) reportAllButLast(failures []error) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	last := len(failures) - 1
+	for _, err := range failures[:last] {
 		s.err.Printf("%s %v\n", s.err.Paint(terminal.Bad, "error:"), err)
 	}
-	if len(failures) > 0 {
-		return failures[len(failures)-1]
-	}
-	return nil
+	return failures[last]
 }
 
 // whoami returns the user name that the cluster has for this client. The chart's admission

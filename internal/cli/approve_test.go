@@ -168,7 +168,7 @@ func TestStatementErrors(t *testing.T) {
 		{"not held", append(mixedNode(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal is not held, so there is nothing to release"},
 		{"no time", mixedNode(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "invalid --for 0s: write a duration such as 2h"},
 		{"a long note", mixedNode(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: the limit is 512"},
-		{"no one", mixedNode(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, got 0"},
+		{"no one", mixedNode(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, or -l SELECTOR"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cluster := fakeCluster(t, withUser("carol"), c.objects...)

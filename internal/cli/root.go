@@ -12,13 +12,13 @@ const rootHelp = `Lifeboat moves pods off AWS nodes before an interruption stops
 
 Exit codes:
   0    success
-  1    failure; standard error says why and what to do next; doctor: something is
-       broken; approve: nothing waits for approval; hold, release: there is
-       nothing to hold or to release
+  1    failure; standard error says why and what to do next; doctor, status:
+       something is broken; approve: nothing waits for approval; hold, release:
+       there is nothing to hold or to release
   2    wrong usage; doctor: some checks could not run
   3    plan: some pod cannot leave with its whole grace period in time;
        aws plan: there are changes to make; migrate: some input has no
-       equivalent and needs manual work
+       equivalent and needs manual work; status: something waits for a person
   130  stopped by Ctrl-C; temporary resources were cleaned up`
 
 func newRoot(s *session) *cobra.Command {
@@ -48,6 +48,7 @@ func newRoot(s *session) *cobra.Command {
 		newApprove(s),
 		newAWS(s),
 		newDoctor(s),
+		newDrain(s),
 		newExplain(s),
 		newHold(s),
 		newInterrupt(s),
@@ -57,8 +58,11 @@ func newRoot(s *session) *cobra.Command {
 		newRelease(s),
 		newWatch(s),
 		newSandbox(s),
+		newStatus(s),
+		newUncordon(s),
 		newVersion(s),
 	)
+	s.completeNodeNames(root)
 	command.DescribeOutputs(root)
 	command.NameExamples(root, s.name)
 	return root

@@ -36,6 +36,9 @@ const (
 	// refused, so the hook may end by its timeout (CloudTrail's record of
 	// CompleteLifecycleAction).
 	KindLifecycleActionFailure = "LifecycleActionFailure"
+	// KindRequested: a person asked to drain the node (`lifeboat drain`). Nothing ends the
+	// instance. AWS has no such notice.
+	KindRequested = "Requested"
 )
 
 // States of an instance that a KindInstanceStateChange notice reports
@@ -71,9 +74,11 @@ const (
 	SourceEC2 = "ec2"
 	// SourceAutoScaling is the poll of lifecycle states.
 	SourceAutoScaling = "autoscaling"
+	// SourceUser is a person, for KindRequested only.
+	SourceUser = "user"
 )
 
-// Kinds returns every kind that this release understands, sorted.
+// Kinds returns every kind of AWS that this release understands, sorted.
 func Kinds() []string {
 	return []string{
 		KindAutoScalingTermination, KindCapacityBlockExpiration, KindCapacityReservationInterruption, KindHealthIssue,

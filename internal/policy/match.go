@@ -44,7 +44,7 @@ func (q *matchContext) match(policies []v1alpha1.InterruptionPolicy) match {
 		return q.useDefault()
 	}
 	q.consider("", defaultFor(q.notice, q.node).name, false, fmt.Sprintf("is not asked: a rule of policy %s rules, and this is the built-in default", chosen.policy))
-	return *chosen
+	return q.asRequested(*chosen)
 }
 
 // useDefault returns the built-in default for the notice.
@@ -110,6 +110,8 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 		if isGoing(n) { // there was no warning, or it was missed: drain or delete what is left
 			return defaultRule{n.Kind, drain, false, "the instance is going or gone"}
 		}
+	case notice.KindRequested:
+		return defaultRule{n.Kind, drain, true, "a person asked for it"}
 	case notice.KindHealthIssue, notice.KindLifecycleActionFailure:
 		return defaultRule{n.Kind, notify, false, "a person has to look at it"}
 	}

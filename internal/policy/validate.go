@@ -71,7 +71,7 @@ func checkRule(r v1alpha1.Rule) problems {
 		found.add(noKinds, knownKinds())
 	}
 	for _, kind := range r.Kinds {
-		if kind != "*" && !slices.Contains(notice.Kinds(), kind) {
+		if kind != "*" && kind != notice.KindRequested && !slices.Contains(notice.Kinds(), kind) {
 			found.add(unknownKind, kind, knownKinds())
 		}
 	}
@@ -148,7 +148,7 @@ func checkSense(r v1alpha1.Rule) problems {
 }
 
 func knownKinds() string {
-	return strings.Join(notice.Kinds(), ", ") + `, or "*" for all`
+	return strings.Join(append(notice.Kinds(), notice.KindRequested), ", ") + `, or "*" for all`
 }
 
 // entry is the path to an entry of a list: by its name, or by its index.

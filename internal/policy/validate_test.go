@@ -24,11 +24,11 @@ func wrongBasics() []wrong {
 		).Spec, nil},
 		{"no rules", v1alpha1.InterruptionPolicySpec{}, []string{"it has no rules: write at least one, or delete the policy"}},
 		{"a rule with nothing in it", named("p", 0, v1alpha1.Rule{}).Spec, []string{
-			`rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all`,
+			`rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, Requested, or "*" for all`,
 			`rule 1: unknown action "": write Ignore, Notify, Cordon, Drain or Terminate`,
 		}},
 		{"an unknown kind", named("p", 0, on(v1alpha1.ActionDrain, "*"), v1alpha1.Rule{Name: "typo", Kinds: []string{"Spot"}, Action: v1alpha1.ActionDrain}).Spec, []string{
-			`rule 2 (typo): unknown kind "Spot": write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all`,
+			`rule 2 (typo): unknown kind "Spot": write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, Requested, or "*" for all`,
 		}},
 		{"unknown words", named("p", 0, v1alpha1.Rule{Kinds: []string{"*"}, Action: "Evacuate", DoNotDisrupt: "Maybe"}).Spec, []string{
 			`rule 1: unknown action "Evacuate": write Ignore, Notify, Cordon, Drain or Terminate`,

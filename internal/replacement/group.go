@@ -123,6 +123,8 @@ func survives(f GroupFacts) (*Status, bool) {
 	switch {
 	case f.Drill:
 		return f.none(ReasonDrill, "no replacement is ordered in a drill: Lifeboat would have to detach the instance from its group and terminate it")
+	case f.Notice.Kind == notice.KindRequested:
+		return f.none(ReasonSurvives, "no replacement is ordered: the person asked for a drain only, and a replacement would require to detach it from its group and to terminate it")
 	case tooLate(f.Deadline, f.Now):
 		return f.none(ReasonTooLate, "no replacement is ordered: the instance ends before another could take its pods")
 	case !Ends(f.Notice):

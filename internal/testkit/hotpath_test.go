@@ -56,6 +56,7 @@ var filesOffPath = map[string]string{
 	"internal/intake/join.go":                                  "only where the record exists",
 	"internal/intake/metrics.go":                               "metrics",
 	"internal/intake/metrics_table.go":                         "metrics",
+	"internal/policy/requested.go":                             "only for the request of a person",
 	"internal/record/summary.go":                               "for metrics and `lifeboat status`",
 	"internal/intake/probe.go":                                 "only for probes of lifeboat doctor",
 	"internal/intake/report.go":                                "only for events that are not about an instance",

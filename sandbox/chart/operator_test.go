@@ -20,7 +20,7 @@ import (
 const alice, bob = "alice@example.com", "bob@example.com"
 
 // notices is the refusal of other fields than those of an operator.
-const notices = "you may write only spec.approval, spec.hold and spec.released"
+const notices = "you may write only spec.approval, spec.hold and spec.released, and request a drain"
 
 // grant gives a user a permission.
 func grant(t *testing.T, user string, rule rbacv1.PolicyRule) {
@@ -131,6 +131,79 @@ func TestAuthorsCannotBeForged(t *testing.T) {
 	})
 }
 
+// asks is a request of a user to drain a node.
+func asks(user string, change func(*v1alpha1.Notice)) v1alpha1.Notice {
+	n := newNotice("requested-1", "user")
+	n.Kind, n.InstanceAction, n.Deadline, n.Description = "Requested", "", nil, "requested by "+user+": new AMI"
+	if change != nil {
+		change(&n)
+	}
+	return n
+}
+
+func TestOperatorsRequestDrainsOnly(t *testing.T) {
+	c := clientOf(t, operator(t, alice))
+	known := record("i-known", "node-a", newNotice("1", "sqs"), asks(bob, func(n *v1alpha1.Notice) { n.ID = "requested-0" }))
+	if err := admin(t).Create(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, known) })
+	until(t, "the policy to be in force", func() (bool, error) {
+		err := c.Create(t.Context(), record("i-new", "node-b", newNotice("1", "sqs")), client.DryRunAll)
+		return err != nil && apierrors.IsForbidden(err), err
+	})
+	hard := func(n *v1alpha1.Notice) { n.Deadline = &v1alpha1.Deadline{Time: n.Time, Type: v1alpha1.DeadlineHard} }
+	estimated := func(n *v1alpha1.Notice) {
+		n.Deadline = &v1alpha1.Deadline{Time: n.Time, Type: v1alpha1.DeadlineEstimated}
+	}
+	for name, test := range map[string]struct {
+		notice v1alpha1.Notice
+		want   string
+	}{
+		"requests a drain":             {asks(alice, nil), ""},
+		"requests it by a time":        {asks(alice, estimated), ""},
+		"requests it without a reason": {asks(alice, func(n *v1alpha1.Notice) { n.Description = "requested by " + alice }), ""},
+		"with a hard deadline":         {asks(alice, hard), notices},
+		"as another user":              {asks(bob, nil), notices},
+		"as one with a longer name":    {asks(alice+".org", nil), notices},
+		"of another kind":              {asks(alice, func(n *v1alpha1.Notice) { n.Kind = "SpotInterruption" }), notices},
+		"from the queue":               {asks(alice, func(n *v1alpha1.Notice) { n.Source = "sqs" }), notices},
+		"of an instance that is gone":  {asks(alice, func(n *v1alpha1.Notice) { n.InstanceState = "terminated" }), notices},
+		"with a lifecycle hook":        {asks(alice, func(n *v1alpha1.Notice) { n.LifecycleHook = &v1alpha1.LifecycleHookInvocation{Group: "g"} }), notices},
+		"as a drill":                   {asks(alice, func(n *v1alpha1.Notice) { n.Drill = true }), notices},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, c.Create(t.Context(), record("i-new", "node-b", test.notice), client.DryRunAll), test.want)
+			check(t, patch(t, c, known, func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, test.notice) }), test.want)
+		})
+	}
+	for name, test := range map[string]struct {
+		edit func(*v1alpha1.Interruption)
+		want string
+	}{
+		"withdraws another user's request": {func(r *v1alpha1.Interruption) { r.Spec.Notices[1].Withdrawn = true }, ""},
+		"withdraws a notice of AWS":        {func(r *v1alpha1.Interruption) { r.Spec.Notices[0].Withdrawn = true }, notices},
+		"removes a notice":                 {func(r *v1alpha1.Interruption) { r.Spec.Notices = []v1alpha1.Notice{r.Spec.Notices[1]} }, notices},
+		"changes a request":                {func(r *v1alpha1.Interruption) { r.Spec.Notices[1].Description = "requested by " + alice }, notices},
+		"withdraws and changes it":         {func(r *v1alpha1.Interruption) { r.Spec.Notices[1].Withdrawn, r.Spec.Notices[1].Subject = true, "x" }, notices},
+		"requests, and moves it to another node": {func(r *v1alpha1.Interruption) {
+			r.Spec.Notices = append(r.Spec.Notices, asks(alice, nil))
+			r.Spec.NodeName = "node-b"
+		}, notices},
+		"requests, and changes a notice of AWS": {func(r *v1alpha1.Interruption) {
+			r.Spec.Notices = append(r.Spec.Notices, asks(alice, nil))
+			r.Spec.Notices[0].Kind = "X"
+		}, notices},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, patch(t, c, known, test.edit), test.want) })
+	}
+	t.Run("with a finalizer", func(t *testing.T) {
+		r := record("i-new", "node-b", asks(alice, nil))
+		r.Finalizers = []string{"example.com/kept"}
+		check(t, c.Create(t.Context(), r, client.DryRunAll), "may not change the finalizers")
+	})
+}
+
 // patch applies an edit as a dry run, in the same way as lifeboatd.
 func patch(t *testing.T, c client.Client, r *v1alpha1.Interruption, edit func(*v1alpha1.Interruption)) error {
 	t.Helper()
@@ -170,6 +243,7 @@ func TestOperatorPermissions(t *testing.T) {
 		"/nodes get", "/nodes list",
 		"coordination.k8s.io/leases get of lifeboat-drills", "coordination.k8s.io/leases patch of lifeboat-drills",
 		"lifeboat.dev/interruptionpolicies get", "lifeboat.dev/interruptionpolicies list", "lifeboat.dev/interruptionpolicies watch",
+		"lifeboat.dev/interruptions create", "lifeboat.dev/interruptions/requests create",
 		"lifeboat.dev/interruptions get", "lifeboat.dev/interruptions list", "lifeboat.dev/interruptions patch", "lifeboat.dev/interruptions watch",
 		"lifeboat.dev/nodegroups get", "lifeboat.dev/nodegroups list", "lifeboat.dev/nodegroups watch",
 	}

@@ -17,14 +17,14 @@ func (f *facts) rebooted() bool {
 }
 
 // otherNoticeApplies reports whether another notice than the deciding one still applies to a node that
-// lives: its deadline is in the future, or it reports a failed status check.
+// lives: its deadline is in the future, it reports a failed status check, or a person asked for it.
 func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
 	}
 	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices), func(n v1alpha1.Notice) bool {
 		return n.ID != d.Notice.ID && !n.Withdrawn &&
-			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
+			(n.Kind == notice.KindInstanceStatus || n.Kind == notice.KindRequested || n.Deadline != nil && n.Deadline.Time.After(f.now))
 	})
 }
 

@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -146,6 +147,9 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
 		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
 		return true, nil
+	case p.isRequested():
+		p.outcome.Waits = fmt.Sprintf("waits until a person runs `lifeboat uncordon %s`, or until the instance goes", p.facts.nodeName)
+		return false, nil
 	case !p.facts.now.Before(end) && p.facts.isLeaving(): // for example another hook holds it
 		end = p.facts.now.Add(leavingRequeue).Truncate(leavingRequeue)
 	case !p.facts.now.Before(end):

@@ -1,0 +1,21 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// isRequested reports whether a person asked for the drain. The person chose the time and the
+// action, so no rule of a policy changes them. Its approval, strategy and replacement apply.
+func isRequested(n v1alpha1.Notice) bool { return n.Kind == notice.KindRequested }
+
+// asRequested makes the action of a rule the one that a person asked for.
+func (q *matchContext) asRequested(c match) match {
+	if isRequested(q.notice) && c.action != v1alpha1.ActionDrain {
+		c.because += fmt.Sprintf("; it says %s, but the request of a person is always Drain", c.action)
+		c.action = v1alpha1.ActionDrain
+	}
+	return c
+}
