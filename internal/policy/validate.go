@@ -71,7 +71,7 @@ func checkRule(r v1alpha1.Rule) problems {
 		found.add(noKinds, knownKinds())
 	}
 	for _, kind := range r.Kinds {
-		if kind != "*" && kind != notice.KindRequested && !slices.Contains(notice.Kinds(), kind) {
+		if kind != "*" && !slices.Contains(kinds(), kind) {
 			found.add(unknownKind, kind, knownKinds())
 		}
 	}
@@ -147,8 +147,11 @@ func checkSense(r v1alpha1.Rule) problems {
 	return found
 }
 
+// kinds are the kinds that a rule can be for.
+func kinds() []string { return append(notice.Kinds(), notice.KindRequested) }
+
 func knownKinds() string {
-	return strings.Join(append(notice.Kinds(), notice.KindRequested), ", ") + `, or "*" for all`
+	return strings.Join(kinds(), ", ") + `, or "*" for all`
 }
 
 // entry is the path to an entry of a list: by its name, or by its index.
