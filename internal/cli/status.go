@@ -220,7 +220,8 @@ func (r *statusReport) write(s *session) {
 	}
 	s.out.Fact(factIndent, "under way", terminal.Plain, r.UnderWay.sentence(s.now()))
 	if len(r.records) > 0 {
-		s.out.Printf("\n%s", drawTable(s.out.Measured(), r.records, "", s.now()))
+		s.out.Printf("\n")
+		s.out.Printf("%s", drawTable(s.out.Measured(), r.records, "", s.now()))
 	}
 	if len(r.Needs) == 0 {
 		s.out.Printf("\nNothing waits for a person.\n")
