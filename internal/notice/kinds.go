@@ -36,9 +36,7 @@ const (
 	// refused, so the hook may end by its timeout (CloudTrail's record of
 	// CompleteLifecycleAction).
 	KindLifecycleActionFailure = "LifecycleActionFailure"
-	// KindRequested: a person asked to drain the node (`lifeboat drain`). Nothing ends the
-	// instance. AWS has no such notice.
-	KindRequested = "Requested"
+	KindRequested              = "Requested" // a person asked for a drain; nothing ends the instance
 )
 
 // States of an instance that a KindInstanceStateChange notice reports
@@ -74,8 +72,7 @@ const (
 	SourceEC2 = "ec2"
 	// SourceAutoScaling is the poll of lifecycle states.
 	SourceAutoScaling = "autoscaling"
-	// SourceUser is a person, for KindRequested only.
-	SourceUser = "user"
+	SourceUser        = "user" // a person
 )
 
 // Kinds returns every kind of AWS that this release understands, sorted.

@@ -195,8 +195,6 @@ func counting(f Facts) []v1alpha1.Notice {
 // either.
 func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
 	switch {
-	case isRequested(ruling):
-		return c.regardless("a person asked for the drain now")
 	case isTermination(ruling):
 		return c.regardless("its group is taking the instance away")
 	case notice.IsEstimated(deadline):

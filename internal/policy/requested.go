@@ -11,11 +11,15 @@ import (
 // action, so no rule of a policy changes them. Its approval, strategy and replacement apply.
 func isRequested(n v1alpha1.Notice) bool { return n.Kind == notice.KindRequested }
 
-// asRequested makes the action of a rule the one that a person asked for.
+// asRequested makes the action and the time of a rule those that a person asked for.
 func (q *matchContext) asRequested(c match) match {
-	if isRequested(q.notice) && c.action != v1alpha1.ActionDrain {
+	if !isRequested(q.notice) {
+		return c
+	}
+	if c.action != v1alpha1.ActionDrain {
 		c.because += fmt.Sprintf("; it says %s, but the request of a person is always Drain", c.action)
 		c.action = v1alpha1.ActionDrain
 	}
+	c.window, c.notBefore = nil, 0
 	return c
 }

@@ -3,7 +3,6 @@ package interruption
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -148,8 +147,7 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
 		return true, nil
 	case p.isRequested():
-		p.outcome.Waits = fmt.Sprintf("waits until a person runs `lifeboat uncordon %s`, or until the instance goes", p.facts.nodeName)
-		return false, nil
+		return p.awaitUncordon()
 	case !p.facts.now.Before(end) && p.facts.isLeaving(): // for example another hook holds it
 		end = p.facts.now.Add(leavingRequeue).Truncate(leavingRequeue)
 	case !p.facts.now.Before(end):
