@@ -5,8 +5,8 @@ package lifeboatchart
 import "embed"
 
 // Files are the chart's files: Chart.yaml, values.yaml and its schema, the templates,
-// crds/*.yaml and rbac/role.yaml. crds/*.yaml is generated from the Go types,
+// alerts/*.yaml, dashboards/*.json, crds/*.yaml and rbac/role.yaml. crds/*.yaml is generated from the Go types,
 // rbac/role.yaml from the markers beside the code that needs each permission.
 //
-//go:embed Chart.yaml values.yaml values.schema.json crds rbac all:templates
+//go:embed Chart.yaml values.yaml values.schema.json alerts crds dashboards rbac all:templates
 var Files embed.FS
