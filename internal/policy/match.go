@@ -110,13 +110,10 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 		if isGoing(n) { // there was no warning, or it was missed: drain or delete what is left
 			return defaultRule{n.Kind, drain, false, "the instance is going or gone"}
 		}
-	case notice.KindRequested:
-		return defaultRule{n.Kind, drain, true, "a person asked for it"}
 	case notice.KindHealthIssue, notice.KindLifecycleActionFailure:
 		return defaultRule{n.Kind, notify, false, "a person has to look at it"}
 	}
-	// A kind, a state or a code of a later release.
-	return defaultRule{"Unknown", notify, false, "this release does not know what it means"}
+	return defaultForOthers(n)
 }
 
 // isGoing reports whether the notice says that the instance is shutting down or gone.

@@ -23,3 +23,12 @@ func (q *matchContext) asRequested(c match) match {
 	c.window, c.notBefore = nil, 0
 	return c
 }
+
+// defaultForOthers returns the built-in rule for what AWS does not send, or not yet.
+func defaultForOthers(n v1alpha1.Notice) defaultRule {
+	if isRequested(n) {
+		return defaultRule{n.Kind, v1alpha1.ActionDrain, true, "a person asked for it"}
+	}
+	// A kind, a state or a code of a later release.
+	return defaultRule{"Unknown", v1alpha1.ActionNotify, false, "this release does not know what it means"}
+}
