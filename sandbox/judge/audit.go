@@ -2,11 +2,13 @@ package judge
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -45,7 +47,7 @@ type Request struct {
 func (r Request) accepted() bool { return r.Code >= 200 && r.Code < 300 }
 
 // ReadAudit reads an audit log (audit.k8s.io/v1, one JSON object a line) in the order in which the
-// requests completed. An incomplete last line is left out: a killed API server leaves one.
+// writes were stored. An incomplete last line is left out: a killed API server leaves one.
 func ReadAudit(in io.Reader) ([]Request, error) {
 	var out []Request
 	lines := bufio.NewReader(in)
@@ -64,7 +66,39 @@ func ReadAudit(in io.Reader) ([]Request, error) {
 		out = append(out, r)
 	}
 	slices.SortStableFunc(out, func(a, b Request) int { return a.Completed.Compare(b.Completed) })
-	return out, nil
+	return out, sortVersions(out)
+}
+
+// sortVersions puts the writes of each object into the order in which they were stored, which is that
+// of the resource versions. Concurrent requests can complete in another order.
+func sortVersions(requests []Request) error {
+	type slot struct {
+		at      int
+		version uint64
+	}
+	slots := map[string][]slot{}
+	for i, r := range requests {
+		var o struct {
+			Kind     string
+			Metadata struct{ ResourceVersion string }
+		}
+		if _, err := decode(r.Object, &o); err != nil {
+			return err
+		}
+		if version, err := strconv.ParseUint(o.Metadata.ResourceVersion, 10, 64); err == nil && o.Kind != "Status" {
+			key := r.Resource + "/" + r.Namespace + "/" + r.Name
+			slots[key] = append(slots[key], slot{i, version})
+		}
+	}
+	was := slices.Clone(requests)
+	for _, of := range slots {
+		stored := slices.Clone(of)
+		slices.SortStableFunc(stored, func(a, b slot) int { return cmp.Compare(a.version, b.version) })
+		for i, s := range stored {
+			requests[of[i].at] = was[s.at]
+		}
+	}
+	return nil
 }
 
 func parseRequest(line []byte) (Request, error) {

@@ -18,6 +18,21 @@ func TestAuditLogIsReadInOrder(t *testing.T) {
 	}
 }
 
+// The response to the first patch took longer than that to the second one.
+func TestWritesOfOneObjectAreInTheOrderOfVersions(t *testing.T) {
+	line := func(user, version, completed string) string {
+		return `{"verb":"patch","user":{"username":"` + user + `"},"objectRef":{"resource":"nodes","name":"n"},"responseStatus":{"code":200},"stageTimestamp":"2026-11-01T03:00:0` +
+			completed + `Z","responseObject":{"metadata":{"name":"n","resourceVersion":"` + version + `"}}}` + "\n"
+	}
+	got, err := ReadAudit(strings.NewReader(line("first", "9", "5") + line("second", "10", "4") + line("third", "11", "6")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || got[0].User != "first" || got[1].User != "second" || got[2].User != "third" {
+		t.Errorf("read %+v", got)
+	}
+}
+
 func TestUnreadableAuditLogIsAnError(t *testing.T) {
 	if _, err := ReadAudit(strings.NewReader("{\"verb\":\n")); err == nil {
 		t.Error("no error")

@@ -151,7 +151,9 @@ type History struct {
 	bodies  bodies
 }
 
-// NewHistory replays requests, in the order in which they completed, and a journal of the cloud.
+// NewHistory replays requests, in the order in which they were stored, and a journal of the cloud.
+// A write counts from when the API server received it. It was stored a little later, and a client can
+// act on it before the audit log says that the response was complete.
 func NewHistory(requests []Request, cloud []CloudEvent, o Options) (*History, error) {
 	h := &History{
 		o: o.complete(), requests: requests, cloud: cloud,

@@ -20,22 +20,26 @@ func (h *History) replayPod(r Request) error {
 	}
 	p := h.pods[o.Metadata.UID]
 	if p == nil {
-		p = &pod{created: r.Completed}
+		p = &pod{created: r.Received}
 		h.pods[o.Metadata.UID], h.names[o.Metadata.Namespace+"/"+o.Metadata.Name] = p, p
 	}
 	p.podObject = o
 	if p.gone.IsZero() && (o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed") {
-		p.gone = r.Completed // its containers have ended
+		p.gone = r.Received // its containers have ended
 	}
 	return nil
 }
 
 func (h *History) replayBinding(r Request) error {
-	var b struct{ Target struct{ Name string } }
+	var b struct {
+		Metadata struct{ UID string }
+		Target   struct{ Name string }
+	}
 	if ok, err := decode(r.Body, &b); !ok || err != nil {
 		return err
 	}
-	if p := h.names[r.Namespace+"/"+r.Name]; p != nil {
+	// A StatefulSet reuses names, and the scheduler can be faster than the response to the creation.
+	if p := h.pods[b.Metadata.UID]; p != nil {
 		p.Spec.NodeName = b.Target.Name
 	}
 	return nil
@@ -43,43 +47,59 @@ func (h *History) replayBinding(r Request) error {
 
 // replayAsk notes an eviction or a deletion.
 func (h *History) replayAsk(r Request, forced bool) error {
-	p := h.names[r.Namespace+"/"+r.Name]
-	if p == nil {
-		return nil // created before the observation
-	}
 	var body struct {
-		GracePeriodSeconds *int64
-		DeleteOptions      *struct{ GracePeriodSeconds *int64 }
+		deleteOptions
+		DeleteOptions *deleteOptions
 	}
 	if _, err := decode(r.Body, &body); err != nil {
 		return err
 	}
+	options := body.deleteOptions
+	if body.DeleteOptions != nil {
+		options = *body.DeleteOptions
+	}
+	p, err := h.removed(r, options)
+	if p == nil || err != nil {
+		return err // created before the observation
+	}
 	grace := p.grace()
-	for _, seconds := range []*int64{body.GracePeriodSeconds, deleteGrace(body.DeleteOptions)} {
-		if seconds != nil {
-			grace = time.Duration(*seconds) * time.Second
-		}
+	if options.GracePeriodSeconds != nil {
+		grace = time.Duration(*options.GracePeriodSeconds) * time.Second
 	}
 	p.asks = append(p.asks, ask{Request: r, grace: grace, forced: forced, ours: h.ours(r)})
 	// The kubelet deletes with a grace of zero when the containers have ended.
 	if forced && grace == 0 && len(p.Metadata.Finalizers) == 0 && p.gone.IsZero() {
-		p.gone = r.Completed
+		p.gone = r.Received
 	}
 	return nil
 }
 
-func deleteGrace(o *struct{ GracePeriodSeconds *int64 }) *int64 {
-	if o == nil {
-		return nil
+// deleteOptions are those of a deletion or an eviction.
+type deleteOptions struct {
+	GracePeriodSeconds *int64
+	Preconditions      struct{ UID string }
+}
+
+// removed returns the pod of a deletion or an eviction. A StatefulSet reuses names, so the UID
+// decides where the log has it.
+func (h *History) removed(r Request, options deleteOptions) (*pod, error) {
+	var answer struct{ Metadata meta }
+	if _, err := decode(r.Object, &answer); err != nil {
+		return nil, err
 	}
-	return o.GracePeriodSeconds
+	for _, uid := range []string{answer.Metadata.UID, options.Preconditions.UID} {
+		if p := h.pods[uid]; p != nil {
+			return p, nil
+		}
+	}
+	return h.names[r.Namespace+"/"+r.Name], nil
 }
 
 func (h *History) replayNode(r Request) error {
 	n := h.nodes[r.Name]
 	if r.Verb == "delete" {
 		if n != nil {
-			n.deleted = r.Completed
+			n.deleted = r.Received
 		}
 		return nil
 	}
@@ -98,7 +118,7 @@ func (h *History) replayNode(r Request) error {
 	case sameNode(*n.last(), o):
 		return nil // a heartbeat
 	}
-	n.versions = append(n.versions, version[nodeObject]{r.Completed, r.User, o})
+	n.versions = append(n.versions, version[nodeObject]{r.Received, r.User, o})
 	return nil
 }
 
@@ -112,7 +132,7 @@ func (h *History) replayRecord(r Request) error {
 	i := h.records[r.Name]
 	if r.Verb == "delete" {
 		if i != nil {
-			i.deleted, i.deletedBy = r.Completed, r.User
+			i.deleted, i.deletedBy = r.Received, r.User
 		}
 		return nil
 	}
@@ -124,7 +144,7 @@ func (h *History) replayRecord(r Request) error {
 		i = &interruption{}
 		h.records[o.Metadata.Name] = i
 	}
-	i.versions = append(i.versions, version[record]{r.Completed, r.User, o})
+	i.versions = append(i.versions, version[record]{r.Received, r.User, o})
 	return nil
 }
 
@@ -132,7 +152,7 @@ func (h *History) replayClaim(r Request) error {
 	c := h.claims[r.Name]
 	if r.Verb == "delete" {
 		if c != nil && c.deleted.IsZero() {
-			c.deleted, c.deletedBy = r.Completed, r.User
+			c.deleted, c.deletedBy = r.Received, r.User
 		}
 		return nil
 	}
@@ -141,7 +161,7 @@ func (h *History) replayClaim(r Request) error {
 		return err
 	}
 	if c == nil {
-		c = &claim{createdBy: r.User, created: r.Completed}
+		c = &claim{createdBy: r.User, created: r.Received}
 		h.claims[o.Metadata.Name] = c
 	}
 	c.claimObject = o

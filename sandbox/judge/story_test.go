@@ -86,7 +86,7 @@ func (s *story) budget(at time.Duration, app string) {
 
 // evict and remove ask a pod to stop; seconds below zero: with its own grace.
 func (s *story) evict(at time.Duration, name string, seconds int) {
-	s.add(at, lifeboat, "create", "pods", "eviction", "default", name, object{"deleteOptions": graceOf(seconds)}, object{"kind": "Status"})
+	s.add(at, lifeboat, "create", "pods", "eviction", "default", name, object{"deleteOptions": graceOf(seconds)}, object{"kind": "Status", "metadata": object{}, "status": "Success"})
 }
 
 func (s *story) remove(at time.Duration, user, name string, seconds int) {
