@@ -156,7 +156,7 @@ func (c *cli) run(t *testing.T, tc cliCase) {
 	err := cmd.Run()
 	if tc.wantErr != "" {
 		if err == nil || !strings.Contains(stderr.String(), "("+tc.wantErr+")") {
-			t.Fatalf("error = %v, want %s; it said: %s", err, tc.wantErr, stderr.String())
+			t.Fatalf("error = %v, want %s; output: %s", err, tc.wantErr, stderr.String())
 		}
 		return
 	}

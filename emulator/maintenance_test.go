@@ -97,17 +97,17 @@ func TestMaintenanceIsConsistentAcrossServices(t *testing.T) {
 			t.Fatalf("Health has %+v", states.Health.Events())
 		}
 	}
-	var told []string
+	var statuses []string
 	for _, e := range states.Events.Archive() {
 		var detail struct{ EventARN, StatusCode string }
 		if err := json.Unmarshal(e.Detail, &detail); err != nil {
 			t.Fatal(err)
 		}
 		if e.Source == "aws.health" && detail.EventARN == arn {
-			told = append(told, detail.StatusCode)
+			statuses = append(statuses, detail.StatusCode)
 		}
 	}
-	if len(told) != 3 || told[0] != "upcoming" || told[1] != "open" || told[2] != "closed" {
-		t.Errorf("Health told %q", told)
+	if len(statuses) != 3 || statuses[0] != "upcoming" || statuses[1] != "open" || statuses[2] != "closed" {
+		t.Errorf("Health sent %q", statuses)
 	}
 }

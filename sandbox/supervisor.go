@@ -106,7 +106,7 @@ func (k *supervisor) kill() error {
 	return nil
 }
 
-// ErrRestarting: a program cannot be killed, because it has ended already and will be restarted.
+// ErrRestarting is the error of a kill between the end of a program and its restart.
 var ErrRestarting = errors.New("it has ended and will be restarted")
 
 // crash is kill of a running program. A kill between two starts has no effect, and must not count

@@ -72,7 +72,7 @@ func TestLifecycleEventsAreSent(t *testing.T) {
 		pass(2 * time.Second)
 		r.answer(t, autoscaling.Terminating+":Wait", autoscaling.Continue)
 		settled()
-		same(t, "events", r.heard(), []string{
+		same(t, "events", r.events(), []string{
 			"launch Lifecycle Action|up|EC2>WarmPool", "Launch Successful||EC2>WarmPool",
 			"launch Lifecycle Action|up|WarmPool>AutoScalingGroup", "Launch Successful||WarmPool>AutoScalingGroup",
 			"terminate Lifecycle Action|down|AutoScalingGroup>EC2", "Terminate Successful||AutoScalingGroup>EC2",
@@ -94,7 +94,7 @@ func TestInstanceEndedDuringLaunchIsReplaced(t *testing.T) {
 		must(r.ec2.Terminate([]string{id}))(t)
 		pass(5 * time.Second)
 		same(t, "another", []string{r.at(id), r.states()}, []string{"gone", "1 Pending:Wait"})
-		same(t, "told", r.heard()[1], "Launch Unsuccessful||EC2>AutoScalingGroup")
+		same(t, "event", r.events()[1], "Launch Unsuccessful||EC2>AutoScalingGroup")
 	})
 }
 

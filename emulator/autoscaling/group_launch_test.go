@@ -23,7 +23,7 @@ func TestGroupRetriesWithoutCapacity(t *testing.T) {
 		settled()
 		same(t, "one zone has one", r.states(), "1 InService")
 		failed := r.Activities("g")[0]
-		same(t, "activity", []any{failed.Status, contains(failed.Message, "capacity"), len(r.heard()) > 2}, []any{"Failed", true, true})
+		same(t, "activity", []any{failed.Status, contains(failed.Message, "capacity"), len(r.events()) > 2}, []any{"Failed", true, true})
 		tried := len(r.Activities("g"))
 		check(t, r.SetDesired("g", 6, false))
 		settled()
@@ -157,7 +157,7 @@ func TestRefresh(t *testing.T) {
 		same(t, "nothing to do", []any{none.Status, none.Total}, []any{"Successful", 0})
 		must(r.StartRefresh("g", autoscaling.RefreshOptions{}))(t)
 		pass(200 * time.Millisecond)
-		same(t, "the hook is told", []any{len(r.in(autoscaling.InService)), len(r.in(autoscaling.Terminating + ":Wait"))}, []any{1, 1})
+		same(t, "the hook is called", []any{len(r.in(autoscaling.InService)), len(r.in(autoscaling.Terminating + ":Wait"))}, []any{1, 1})
 		if _, err := r.StartRefresh("g", autoscaling.RefreshOptions{}); !contains(err, "InstanceRefreshInProgress") {
 			t.Errorf("twice: %v", err)
 		}

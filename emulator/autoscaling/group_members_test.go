@@ -21,7 +21,7 @@ func TestDetachMembers(t *testing.T) {
 		in, _ := r.ec2.Instance(id)
 		same(t, "it runs on, with no group", []any{r.at(id), in.State, in.Tags["aws:autoscaling:groupName"], r.TargetState(id)}, []any{"gone", ec2.Running, "", "Detached"})
 		same(t, "the warm one has its place", []any{r.states(), slices.Contains(r.in(autoscaling.InService), warm)}, []any{"1 Warmed:Stopped, 2 InService", true})
-		same(t, "no hook was told", len(slices.DeleteFunc(r.heard(), func(e string) bool { return !contains(e, "terminate") })), 0)
+		same(t, "no hook was called", len(slices.DeleteFunc(r.events(), func(e string) bool { return !contains(e, "terminate") })), 0)
 
 		if _, err := r.DetachMembers("g", r.in(autoscaling.InService)[:1], true); !contains(err, "AutoScalingGroup g has min-size=2, max-size=10, and desired-size=2. To detach 1 instance, please update the AutoScalingGroup sizes appropriately.") {
 			t.Errorf("below the minimum: %v", err)
@@ -66,7 +66,7 @@ func TestStandby(t *testing.T) {
 		same(t, "on the way", r.at(a), "Pending > InService")
 		settled()
 		_, desired, _, _ := r.Sizes("g")
-		same(t, "no hook is told", []any{r.states(), desired}, []any{"1 Pending:Wait, 2 InService", 3})
+		same(t, "no hook is called", []any{r.states(), desired}, []any{"1 Pending:Wait, 2 InService", 3})
 		must(r.EnterStandby("g", []string{a}, false))(t)
 		settled()
 		if _, err := r.ExitStandby("g", []string{a}); !contains(err, "max-size=3, and desired-size=3") {

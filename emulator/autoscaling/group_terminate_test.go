@@ -18,12 +18,12 @@ func spotGroup(rebalance bool, hooks ...autoscaling.Hook) autoscaling.Group {
 }
 
 func TestAbandonedLaunchIsReplaced(t *testing.T) {
-	for _, how := range []string{"said", "timed out"} {
+	for _, how := range []string{"answered", "timed out"} {
 		t.Run(how, func(t *testing.T) {
 			inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up(), down()}}, func(t *testing.T, r *region) {
 				pass(2 * time.Second)
 				first := r.in(autoscaling.Pending + ":Wait")[0]
-				if how == "said" {
+				if how == "answered" {
 					r.answer(t, autoscaling.Pending+":Wait", autoscaling.Abandon)
 					pass(10 * time.Second)
 				} else {

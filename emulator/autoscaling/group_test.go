@@ -26,7 +26,7 @@ func inLiving(t *testing.T, g autoscaling.Group, test func(t *testing.T, r *regi
 		scope := wire.Scope{Account: "210987654321", Region: "eu-west-1"}
 		r := &region{ec2: ec2.New(ec2.Options{Scope: scope})}
 		r.State = autoscaling.New(autoscaling.Options{
-			Scope: scope, EC2: r.ec2, Emit: r.hear,
+			Scope: scope, EC2: r.ec2, Emit: r.recordEvent,
 			Deliver: func(string, string, sqs.Sender) error { return errors.New("no such queue") },
 		})
 		ctx, stop := context.WithCancel(t.Context())

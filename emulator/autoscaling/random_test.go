@@ -125,9 +125,9 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 			}
 			inLiving(t, g, func(t *testing.T, r *region) {
 				rng := rand.New(rand.NewPCG(seed, 7))
-				var story []string
+				var changes []string
 				for range 150 {
-					story = append(story, fmt.Sprintf("%s: %s", time.Now().Format("04:05.000"), r.chance(rng)))
+					changes = append(changes, fmt.Sprintf("%s: %s", time.Now().Format("04:05.000"), r.chance(rng)))
 					pass(time.Duration(rng.ExpFloat64() * float64(2*time.Second)))
 				}
 				detached := map[string]bool{}
@@ -165,7 +165,7 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 					}
 				}
 				if t.Failed() {
-					t.Log(strings.Join(story, "\n"))
+					t.Log(strings.Join(changes, "\n"))
 				}
 			})
 		})

@@ -23,8 +23,8 @@ type region struct {
 	*autoscaling.State
 	ec2 *ec2.State
 
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	recorded []string
 }
 
 // inRegion runs a test in a region with one group, named g, whose pool keeps instances stopped.
@@ -34,7 +34,7 @@ func inRegion(t *testing.T, g autoscaling.Group, test func(t *testing.T, r *regi
 		scope := wire.Scope{Account: "210987654321", Region: "eu-west-1"}
 		r := &region{ec2: ec2.New(ec2.Options{Scope: scope})}
 		r.State = autoscaling.New(autoscaling.Options{
-			Scope: scope, EC2: r.ec2, Emit: r.hear,
+			Scope: scope, EC2: r.ec2, Emit: r.recordEvent,
 			Deliver: func(string, string, sqs.Sender) error { return errors.New("no such queue") },
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -49,8 +49,8 @@ func inRegion(t *testing.T, g autoscaling.Group, test func(t *testing.T, r *regi
 	})
 }
 
-// hear records a short form of an event.
-func (r *region) hear(e events.Event) {
+// recordEvent records a short form of an event.
+func (r *region) recordEvent(e events.Event) {
 	var detail struct{ Origin, Destination, LifecycleHookName string }
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
 		detail.Origin = err.Error()
@@ -58,13 +58,13 @@ func (r *region) hear(e events.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := strings.Join([]string{strings.TrimPrefix(e.DetailType, "EC2 Instance"), detail.LifecycleHookName, detail.Origin + ">" + detail.Destination}, "|")
-	r.told = append(r.told, strings.TrimLeft(line, " -"))
+	r.recorded = append(r.recorded, strings.TrimLeft(line, " -"))
 }
 
-func (r *region) heard() []string {
+func (r *region) events() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told)
+	return slices.Clone(r.recorded)
 }
 
 // pass advances virtual time and waits until all goroutines are blocked.
@@ -100,7 +100,7 @@ func TestTransitions(t *testing.T) {
 		transition autoscaling.Transition
 		from       autoscaling.LifecycleState
 		states     []string // during the transition, then 5 s after the completion
-		told       []string
+		recorded   []string
 	}{
 		{autoscaling.ColdStart, autoscaling.Pending, []string{"Pending:Wait > InService", "InService > InService"},
 			[]string{"launch Lifecycle Action|up|EC2>AutoScalingGroup", "Launch Successful||EC2>AutoScalingGroup"}},
@@ -125,7 +125,7 @@ func TestTransitions(t *testing.T) {
 				check(t, r.Complete(r.Actions(id)[0].Ref, autoscaling.Continue))
 				pass(5 * time.Second)
 				same(t, "states", []string{on, r.at(id)}, tc.states)
-				same(t, "events", r.heard(), tc.told)
+				same(t, "events", r.events(), tc.recorded)
 			})
 		})
 	}
@@ -136,9 +136,9 @@ func TestTargetStateIsSetBeforeHookExists(t *testing.T) {
 		r.hook(t, "down", autoscaling.Leaving, autoscaling.Continue)
 		id := r.member(t, autoscaling.InService)
 		check(t, r.Send(id, autoscaling.ScaleIn, ""))
-		same(t, "at once", []any{r.at(id), r.TargetState(id), len(r.heard())}, []any{"Terminating > Terminated", "Terminated", 0})
+		same(t, "at once", []any{r.at(id), r.TargetState(id), len(r.events())}, []any{"Terminating > Terminated", "Terminated", 0})
 		pass(61 * time.Second)
-		same(t, "later", []any{r.at(id), len(r.heard())}, []any{"Terminating:Wait > Terminated", 1})
+		same(t, "later", []any{r.at(id), len(r.events())}, []any{"Terminating:Wait > Terminated", 1})
 	})
 }
 
@@ -205,7 +205,7 @@ func TestAbandonedLaunchEndsTheInstance(t *testing.T) {
 		same(t, "timed out", r.at(id), "Terminating:Proceed > Terminated")
 		pass(5 * time.Second)
 		same(t, "in the end", r.at(id), "gone")
-		same(t, "events", r.heard(), []string{
+		same(t, "events", r.events(), []string{
 			"launch Lifecycle Action|up|EC2>AutoScalingGroup", "Launch Unsuccessful||EC2>AutoScalingGroup", "Terminate Successful||AutoScalingGroup>EC2",
 		})
 	})

@@ -238,8 +238,8 @@ func TestSDKCompletesTerminationHook(t *testing.T) {
 		"LifecycleActionToken": action.Token, "AutoScalingGroupName": "workers-a", "LifecycleHookName": "drain", "EC2InstanceId": id,
 		"LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING", "NotificationMetadata": `{"pool":"a"}`, "Origin": "AutoScalingGroup", "Destination": "EC2",
 	}
-	told := a.emitted("EC2 Instance-terminate Lifecycle Action")
-	same(t, "events", []any{len(told), told[0].Resources, fields(t, told[0].Detail)}, []any{1, []string{a.States.AutoScaling.GroupARN("workers-a")}, detail})
+	recorded := a.emitted("EC2 Instance-terminate Lifecycle Action")
+	same(t, "events", []any{len(recorded), recorded[0].Resources, fields(t, recorded[0].Detail)}, []any{1, []string{a.States.AutoScaling.GroupARN("workers-a")}, detail})
 	messages := must(a.States.SQS.Receive(t.Context(), "hooks", sqs.ReceiveOptions{Max: 10}))(t)
 	if len(messages) != 2 {
 		t.Fatalf("%d messages", len(messages))
@@ -261,7 +261,7 @@ func TestSDKCompletesTerminationHook(t *testing.T) {
 	eventually(t, "gone", func() bool { return a.state(t, id) == "" })
 	in, _ := a.States.EC2.Instance(id)
 	same(t, "at EC2", in.State, ec2.Terminated)
-	eventually(t, "the result is told", func() bool { return len(a.emitted("EC2 Instance Terminate Successful")) == 1 })
+	eventually(t, "the result is sent", func() bool { return len(a.emitted("EC2 Instance Terminate Successful")) == 1 })
 	result := fields(t, a.emitted("EC2 Instance Terminate Successful")[0].Detail)
 	same(t, "result", []any{result["EC2InstanceId"], result["Origin"], result["Destination"], result["StatusCode"]}, []any{id, "AutoScalingGroup", "EC2", "InProgress"})
 	_, err = a.sdk.CompleteLifecycleAction(t.Context(), ref)

@@ -179,7 +179,7 @@ func TestFleetLaunchesInstances(t *testing.T) {
 		same(t, "request", w.request(t, made.ID).State, "active")
 		same(t, "tags", []string{w.tagsOn(made.Volumes[0].ID)["for"], w.Fleets()[0].Tags["for"]}, []string{"v", "f"})
 		if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, made.ID) && strings.Contains(e, `"running"`) }) {
-			t.Errorf("nothing was told of %s: %v", made.ID, w.events)
+			t.Errorf("no event about %s: %v", made.ID, w.events)
 		}
 		if _, err := w.Terminate([]string{made.ID}); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ func TestNetworkTags(t *testing.T) {
 		if err := w.CreateTags([]string{subnet, vpcID}, map[string]string{"karpenter.sh/discovery": "other"}); err != nil {
 			t.Fatal(err)
 		}
-		same(t, "told otherwise", w.tagsOn(subnet)["karpenter.sh/discovery"], "other")
+		same(t, "changed tag", w.tagsOn(subnet)["karpenter.sh/discovery"], "other")
 		for id, code := range map[string]string{
 			"subnet-1": "InvalidSubnetID.NotFound", "sg-1": "InvalidGroup.NotFound", "vpc-1": "InvalidVpcID.NotFound",
 			"lt-1": "InvalidLaunchTemplateId.NotFound", "fleet-1": "InvalidFleetId.NotFound", "vol-1": "InvalidVolume.NotFound", "x": "InvalidID",

@@ -81,24 +81,24 @@ func (r *region) launch(t *testing.T, n int) []string {
 	return ids
 }
 
-// says is the part of an event that the tests check.
-type says struct {
+// detail is the part of an event that the tests check.
+type detail struct {
 	EventARN, CommunicationID, EventTypeCode, EventTypeCategory, EventScopeCode string
 	StartTime, EndTime, LastUpdatedTime, StatusCode, EventRegion                string
 	Page, TotalPages, BackupEvent, Service                                      string
 	AffectedEntities                                                            []struct{ EntityValue, Status string }
 }
 
-func read(t *testing.T, e events.Event) says {
+func read(t *testing.T, e events.Event) detail {
 	t.Helper()
-	var s says
+	var s detail
 	check(t, json.Unmarshal(e.Detail, &s))
 	return s
 }
 
-// story is a short form of all events so far: when, status, start, and the status of the entities,
+// history is a short form of all events so far: when, status, start, and the status of the entities,
 // sorted.
-func (r *region) story(t *testing.T) []string {
+func (r *region) history(t *testing.T) []string {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func TestMaintenanceOfInstances(t *testing.T) {
 	for _, tc := range []struct {
 		name, code, health string
 		do                 func(t *testing.T, r *region, arn string, ids []string) // after half an hour
-		story              []string
+		history            []string
 		states             []ec2.InstanceState
 	}{
 		{
@@ -190,7 +190,7 @@ func TestMaintenanceOfInstances(t *testing.T) {
 					same(t, "states", states, tc.states)
 				}
 				pass(2 * time.Hour)
-				same(t, "story", r.story(t), tc.story)
+				same(t, "history", r.history(t), tc.history)
 				same(t, "code", read(t, r.sent[0]).EventTypeCode, tc.health)
 			})
 		})
@@ -213,7 +213,7 @@ func TestHealthFollowsEC2(t *testing.T) {
 		pass(2 * time.Hour)
 		check(t, r.ec2.EndMaintenance(id, event, false))
 		pass(5 * time.Hour)
-		same(t, "story", r.story(t), []string{
+		same(t, "history", r.history(t), []string{
 			"0s upcoming from 1h0m0s: PENDING", "0s upcoming from 3h0m0s: PENDING", "2h0m0s closed from 3h0m0s: RESOLVED",
 		})
 		in, _ = r.ec2.Instance(id)
@@ -231,7 +231,7 @@ func TestEventsOfOtherServices(t *testing.T) {
 		check(t, r.Repeat(arn))
 		check(t, r.Resolve(arn, "h-2"))
 		check(t, r.Resolve(arn, "something"))
-		same(t, "story", r.story(t), []string{
+		same(t, "history", r.history(t), []string{
 			"0s open from 0s: IMPAIRED IMPAIRED IMPAIRED", "0s open from 0s: IMPAIRED IMPAIRED RESOLVED", "0s open from 0s: IMPAIRED IMPAIRED RESOLVED",
 			"0s open from 0s: IMPAIRED RESOLVED RESOLVED", "0s closed from 0s: RESOLVED RESOLVED RESOLVED",
 		})
@@ -261,7 +261,7 @@ func TestAccountEventsOpenAndClose(t *testing.T) {
 			Start: r.start.Add(time.Hour), End: r.start.Add(2 * time.Hour),
 		})
 		pass(5 * time.Hour)
-		same(t, "story", r.story(t), []string{"0s upcoming from 1h0m0s:", "1h0m0s open from 1h0m0s:", "2h0m0s closed from 1h0m0s:"})
+		same(t, "history", r.history(t), []string{"0s upcoming from 1h0m0s:", "1h0m0s open from 1h0m0s:", "2h0m0s closed from 1h0m0s:"})
 		s := read(t, r.sent[0])
 		same(t, "what it says", []any{s.EventARN, s.EventScopeCode, s.EventRegion, s.BackupEvent, s.EventTypeCategory, len(s.AffectedEntities), r.Events()[0].Status},
 			[]any{arn, "PUBLIC", "eu-central-1", "true", "scheduledChange", 0, health.Closed})

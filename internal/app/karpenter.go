@@ -15,14 +15,14 @@ import (
 
 // watchClaims watches the replacement NodeClaims on the leader and sends
 // changed ones to the channels.
-func watchClaims(ctx context.Context, mgr ctrl.Manager, tell ...chan<- event.TypedGenericEvent[string]) (*nodeclaims.Watcher, error) {
+func watchClaims(ctx context.Context, mgr ctrl.Manager, changed ...chan<- event.TypedGenericEvent[string]) (*nodeclaims.Watcher, error) {
 	kube, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the client for NodeClaims: %w", err)
 	}
-	claims := nodeclaims.New(kube, nodeclaims.Interval, notify(ctx, tell...))
+	claims := nodeclaims.New(kube, nodeclaims.Interval, notify(ctx, changed...))
 	return claims, mgr.Add(claims)
 }
 

@@ -42,7 +42,7 @@ type Agent struct {
 	failures int           // consecutive failures to read metadata
 
 	status Status
-	said   string
+	logged string
 }
 
 // schedule is when things are read next.
@@ -66,7 +66,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		now := a.observe(ctx)
 		step := Decide(a.facts, now)
-		a.tell(log, step, now)
+		a.publish(log, step, now)
 		if a.act(ctx, step) {
 			a.rest(ctx, actPause)
 			continue

@@ -56,20 +56,20 @@ func answerWith(f Facts, result cloud.Result, ready bool, waits string, now time
 	case lifecycle.Before:
 		return look(f, f.Talk.Look, "the state is "+f.State.Value+": waits until its hooks are asked", now)
 	}
-	return look(f, f.State.At.Add(slowLook), "the state is "+said(f.State)+", which does not match the target in instance metadata: nothing is answered", now)
+	return look(f, f.State.At.Add(slowLook), "the state is "+describeState(f.State)+", which does not match the target in instance metadata: nothing is answered", now)
 }
 
 // hold is the machine as its hooks hold it. A heartbeat that was sent before a crash counts.
 func (f Facts) hold(now time.Time) lifecycle.Hold {
 	leg := f.Journal.Leg
-	h := lifecycle.Hold{Now: now, InstanceID: f.Instance, Since: leg.At, Told: map[string]lifecycle.Told{}}
+	h := lifecycle.Hold{Now: now, InstanceID: f.Instance, Since: leg.At, Calls: map[string]lifecycle.CallRecord{}}
 	h.Own, h.Others = lifecycle.Split(f.Hooks.All, leg.Goal == Return)
 	for _, hook := range h.Own {
-		told := f.Talk.Told[hook.Name]
-		if leg.Beat.After(told.Extended) && told.Do != lifecycle.Heartbeat {
-			told.Extended = leg.Beat
+		calls := f.Talk.Calls[hook.Name]
+		if leg.Beat.After(calls.Extended) && calls.Do != lifecycle.Heartbeat {
+			calls.Extended = leg.Beat
 		}
-		h.Told[hook.Name] = told
+		h.Calls[hook.Name] = calls
 	}
 	return h
 }
@@ -152,7 +152,7 @@ func lastAnswer(f Facts, text string) string {
 	return text
 }
 
-func said(s State) string {
+func describeState(s State) string {
 	if s.Group == "" {
 		return "not known to any group"
 	}

@@ -41,7 +41,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 			w.comesTo(m, "InService", 15*time.Minute)
 			w.serves(m)
 			if early := m.When("node is Ready").Sub(w.entered(m, "Pending:Proceed")); early > 0 {
-				w.t.Errorf("suspended at %d: answered %s before the node was Ready:\n%s", at, early, m.Story())
+				w.t.Errorf("suspended at %d: answered %s before the node was Ready:\n%s", at, early, m.History())
 			}
 		})
 	}
@@ -75,8 +75,8 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 			if got := w.firings("lifeboat-launch")[0]; got != "timeout ABANDON" {
 				w.t.Errorf("it ended by %s", got)
 			}
-			if !w.said("there was no progress for 5m0s") {
-				w.t.Error("it was not said why")
+			if !w.hasLogged("there was no progress for 5m0s") {
+				w.t.Error("the log has no reason")
 			}
 		})
 	})
@@ -101,7 +101,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 			m := w.only()
 			took := w.until(10*time.Minute, "the launch is abandoned", func() bool { return m.State() == "" || strings.Contains(m.State(), "Terminat") })
 			if got := w.firings("lifeboat-launch")[0]; got != "answer ABANDON" || took > 4*time.Minute || m.Happened("run set-up") < 5 {
-				w.t.Errorf("after %s it ended by %s:\n%s", took, got, m.Story())
+				w.t.Errorf("after %s it ended by %s:\n%s", took, got, m.History())
 			}
 		})
 	})
@@ -111,7 +111,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 		run(t, pooled(autoscaling.WarmedStopped), h, func(w *world) {
 			m := w.intoPool()
 			if m.Happened("run ctr -n k8s.io images pull registry.example/b:2") != 5 {
-				w.t.Errorf("how often it was tried:\n%s", m.Story())
+				w.t.Errorf("how often it was tried:\n%s", m.History())
 			}
 		})
 	})

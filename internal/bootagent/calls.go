@@ -126,7 +126,7 @@ func (a *Agent) heartbeat(ctx context.Context, s Step) {
 		case lifecycle.NoAction:
 			f.State = State{} // it may have changed
 		case lifecycle.Denied:
-			before.Told, f.Talk = f.Talk.Told, before // a result may be permitted although a heartbeat is not
+			before.Calls, f.Talk = f.Talk.Calls, before // a result may be permitted although a heartbeat is not
 			logr.FromContextOrDiscard(ctx).Info("not permitted to send a heartbeat for a hook", "hook", hook, "error", err.Error())
 		}
 	}
@@ -169,12 +169,12 @@ func (a *Agent) send(ctx context.Context, hook string, do lifecycle.Verb, result
 		}
 		return c.Complete(ctx, action, result)
 	})
-	told := maps.Clone(f.Talk.Told)
-	if told == nil {
-		told = map[string]lifecycle.Told{}
+	calls := maps.Clone(f.Talk.Calls)
+	if calls == nil {
+		calls = map[string]lifecycle.CallRecord{}
 	}
-	told[hook] = told[hook].After(a.o.Clock.Wall(), do, err)
-	f.Talk.Told = told
+	calls[hook] = calls[hook].After(a.o.Clock.Wall(), do, err)
+	f.Talk.Calls = calls
 	return err
 }
 

@@ -63,7 +63,7 @@ func aim(f Facts, now time.Time) (Goal, Step) {
 	case !t.Read:
 		return "", Step{Do: DoAsk, Reason: "instance metadata was not read yet"}
 	case t.Value == "":
-		return aimUnsaid(f, now, "instance metadata names no target lifecycle state")
+		return goalWithoutTarget(f, now, "instance metadata names no target lifecycle state")
 	}
 	switch lifecycle.Read(t.Value).Lasting() {
 	case lifecycle.Serving:
@@ -74,7 +74,7 @@ func aim(f Facts, now time.Time) (Goal, Step) {
 		return End, Step{}
 	case lifecycle.Aside:
 		if t.Value == "Detached" {
-			return aimUnsaid(f, now, "instance metadata says Detached")
+			return goalWithoutTarget(f, now, "instance metadata says Detached")
 		}
 		return Aside, Step{}
 	}
@@ -92,9 +92,9 @@ func pooled(f Facts) Goal {
 	return Warm
 }
 
-// aimUnsaid uses other sources if metadata has no target: a machine without a group gets 404,
+// goalWithoutTarget uses other sources if metadata has no target: a machine without a group gets 404,
 // and so does one whose group has not published anything yet.
-func aimUnsaid(f Facts, now time.Time, says string) (Goal, Step) {
+func goalWithoutTarget(f Facts, now time.Time, says string) (Goal, Step) {
 	if until := f.Target.Since.Add(f.Rules.AbsentFor); now.Before(until) && f.Journal.Leg.Goal != Alone {
 		return "", Step{Do: DoAsk, Reason: says + ": it is asked until " + clock(until) + ", then others are", At: until}
 	}
@@ -103,7 +103,7 @@ func aimUnsaid(f Facts, now time.Time, says string) (Goal, Step) {
 		return Alone, Step{}
 	case MemberUnknown:
 		if now.Before(f.Talk.Due) {
-			return "", Step{Do: DoWait, At: f.Talk.Due, Reason: says + ", and whether the machine is in a group is not known: " + f.Talk.said()}
+			return "", Step{Do: DoWait, At: f.Talk.Due, Reason: says + ", and whether the machine is in a group is not known: " + f.Talk.problem()}
 		}
 		return "", Step{Do: DoCorroborate, Reason: says + ": finds out whether the machine is in a group"}
 	}
@@ -116,7 +116,7 @@ func aimByState(f Facts, now time.Time, says string) (Goal, Step) {
 	switch {
 	case f.State.At.IsZero() || now.Sub(f.State.At) > freshMember:
 		if now.Before(f.Talk.Due) {
-			return "", Step{Do: DoWait, At: f.Talk.Due, Reason: says + ": waits for either to say where it goes; " + f.Talk.said()}
+			return "", Step{Do: DoWait, At: f.Talk.Due, Reason: says + ": waits for either to say where it goes; " + f.Talk.problem()}
 		}
 		return "", Step{Do: DoDescribe, Reason: says + ": asks Auto Scaling where it goes"}
 	}

@@ -85,7 +85,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"nothing was read":                        {facts("", "", func(f *Facts) { f.Instance = "" }), DoAsk, "does not answer"},
 		"metadata fails":                          {facts("", "", target(func(t *Target) { *t = Target{Trouble: "503"} })), DoAsk, "nothing is begun before it does: 503"},
-		"metadata fails, and has said":            {facts("InService", Serve, all(ready, described("InService", time.Minute), func(f *Facts) { f.Target.Trouble = "503"; f.Journal.Leg.Answered = "done" })), DoWait, "done"},
+		"metadata fails after an answer":          {facts("InService", Serve, all(ready, described("InService", time.Minute), func(f *Facts) { f.Target.Trouble = "503"; f.Journal.Leg.Answered = "done" })), DoWait, "done"},
 		"absent, for a while":                     {facts("", "", target(func(t *Target) { t.Since = ago(time.Minute) })), DoAsk, "it is asked until 08:01:00 UTC"},
 		"absent, for long":                        {facts("", "", absent), DoCorroborate, "whether the machine is in a group"},
 		"absent, and no source answered":          {facts("", "", all(absent, func(f *Facts) { f.Talk = Talk{Due: now.Add(time.Minute), Denied: "AccessDenied"} })), DoWait, "AccessDenied"},
@@ -104,8 +104,8 @@ func TestDecide(t *testing.T) {
 		"the pool":                                {facts("Warmed:Stopped", "", nil), DoBegin, "into the warm pool"},
 		"the pool, from service":                  {facts("Warmed:Stopped", Serve, ready), DoBegin, "back into the warm pool"},
 		"in service":                              {facts("InService", Serve, nil), DoOpen, "into service"},
-		"in service, said long ago":               {facts("InService", Serve, func(f *Facts) { f.Target.At = ago(time.Minute) }), DoAsk, "says again"},
-		"in service, said, then no answer":        {facts("InService", Serve, func(f *Facts) { f.Target.Trouble = "503" }), DoAsk, "503"},
+		"in service, by an old answer":            {facts("InService", Serve, func(f *Facts) { f.Target.At = ago(time.Minute) }), DoAsk, "says again"},
+		"in service, then no answer":              {facts("InService", Serve, func(f *Facts) { f.Target.Trouble = "503" }), DoAsk, "503"},
 		"in service, not prepared":                {facts("InService", Serve, with(command, image)), DoPrepare, "0 of 2"},
 		"in service, being prepared":              {facts("InService", Serve, with(busy(command), image)), DoDescribe, "prepares"},
 		"in service, images are not waited for":   {facts("InService", Serve, with(over(command), image)), DoOpen, ""},
@@ -183,9 +183,9 @@ func TestDecideNeverReturnsUnsafeActions(t *testing.T) {
 		switch s.Do {
 		case DoOpen:
 			stated := f.State.Position.Phase == lifecycle.Joining || f.State.Position.Phase == lifecycle.Serving
-			said := lifecycle.Read(f.Target.Value).Lasting() == lifecycle.Serving ||
+			known := lifecycle.Read(f.Target.Value).Lasting() == lifecycle.Serving ||
 				(f.Target.Value == "" || f.Target.Value == "Detached") && (f.Member == MemberOfNone || f.Member == MemberIn && stated)
-			if !said || !f.Target.Read || f.Target.Trouble != "" || !f.Journal.Wiping.IsZero() {
+			if !known || !f.Target.Read || f.Target.Trouble != "" || !f.Journal.Wiping.IsZero() {
 				t.Fatalf("opens the gate without a target that allows it: %+v", f)
 			}
 		case DoComplete, DoHeartbeat:
@@ -231,8 +231,8 @@ func anything(d *rand.Rand) Facts {
 	yes := func() bool { return d.IntN(2) == 0 }
 	state := one(d, "", "Pending", "Pending:Wait", "Pending:Proceed", "InService", "Warmed:Pending", "Warmed:Pending:Wait", "Warmed:Stopped",
 		"Terminating:Wait", "Standby", "Strange")
-	told := func() lifecycle.Told {
-		t := lifecycle.Told{At: moment(), Extended: moment(), Completed: moment(), Tries: d.IntN(9)}
+	callRecord := func() lifecycle.CallRecord {
+		t := lifecycle.CallRecord{At: moment(), Extended: moment(), Completed: moment(), Tries: d.IntN(9)}
 		t.Do = one(d, lifecycle.Nothing, lifecycle.Heartbeat, lifecycle.Complete)
 		t.Outcome = one(d, lifecycle.Accepted, lifecycle.NoAction, lifecycle.Denied, lifecycle.Busy)
 		return t
@@ -251,7 +251,7 @@ func anything(d *rand.Rand) Facts {
 		},
 		Node:  Node{At: moment(), Name: one(d, "", "n"), Ready: yes(), Deleting: d.IntN(5) == 0, Heartbeat: moment(), Trouble: one(d, "", "", "503")},
 		State: State{At: moment(), Group: one(d, "", "g"), Value: state, Position: lifecycle.Read(state)},
-		Talk:  Talk{Due: moment(), Look: moment(), Told: map[string]lifecycle.Told{"lifeboat-launch": told(), "lifeboat-terminate": told()}, Tries: d.IntN(9), Trouble: one(d, "", "503"), Denied: one(d, "", "no")},
+		Talk:  Talk{Due: moment(), Look: moment(), Calls: map[string]lifecycle.CallRecord{"lifeboat-launch": callRecord(), "lifeboat-terminate": callRecord()}, Tries: d.IntN(9), Trouble: one(d, "", "503"), Denied: one(d, "", "no")},
 		Again: moment(), Progress: moment(),
 		Rules: Rules{AbsentFor: 2 * time.Minute, Answer: d.IntN(9) > 0, Abandon: yes(), Patience: 30 * time.Minute, Stall: 10 * time.Minute, Tries: 5, Parallel: 2},
 	}

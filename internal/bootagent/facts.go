@@ -143,16 +143,16 @@ type Talk struct {
 	Due, Look time.Time
 	// Tries counts calls since the state last changed, for the backoff.
 	Tries int
-	// Told has the calls for each hook in this leg.
-	Told map[string]lifecycle.Told
+	// Calls has the calls for each hook in this leg.
+	Calls map[string]lifecycle.CallRecord
 	// Denied is the missing permission; empty: none is known.
 	Denied string
 	// Trouble is the error of the last call; empty: it succeeded.
 	Trouble string
 }
 
-// said describes the errors of the communication; empty: none.
-func (t Talk) said() string {
+// problem is the permission that is missing, or the error of the last call, or "".
+func (t Talk) problem() string {
 	if t.Denied != "" {
 		return t.Denied
 	}

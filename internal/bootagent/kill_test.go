@@ -87,7 +87,7 @@ func TestLostJournal(t *testing.T) {
 		w.scale(0)
 		pass(2 * time.Minute)
 		if !m.KubeletRuns() {
-			w.t.Errorf("the kubelet did not wait for the pods:\n%s", m.Story())
+			w.t.Errorf("the kubelet did not wait for the pods:\n%s", m.History())
 		}
 		m.DeleteNode()
 		w.completeAs(m, "lifeboat-terminate")
@@ -113,7 +113,7 @@ func TestPullsEndWhenInstanceEntersService(t *testing.T) {
 		pass(30 * time.Minute)
 		w.serves(m)
 		if m.Happened("ran ctr") != 0 || m.Happened("run ctr") != 2 {
-			w.t.Errorf("continues to pull:\n%s", m.Story())
+			w.t.Errorf("continues to pull:\n%s", m.History())
 		}
 	})
 }

@@ -38,7 +38,7 @@ func serve(f Facts, now time.Time) Step {
 func sameLife(f Facts, now time.Time) (step Step, same bool) {
 	const why = "the machine has served in an earlier boot"
 	switch {
-	case !f.Rules.Answer, f.Journal.Leg.Goal != Serve, f.Talk.said() != "":
+	case !f.Rules.Answer, f.Journal.Leg.Goal != Serve, f.Talk.problem() != "":
 		return Step{}, true
 	case f.State.At.IsZero() && now.Before(f.Talk.Due):
 		return Step{Do: DoWait, At: f.Talk.Due, Reason: why + ": asks whether it was in the warm pool since"}, false
@@ -227,9 +227,9 @@ func prepareOrExtend(f Facts, step Step, now time.Time) Step {
 		verdict.Reason = fmt.Sprintf("%s has failed %d times (%s): %s", bad.Key, bad.Tries, bad.Trouble, verdict.Reason)
 		return sooner(verdict, step.At)
 	}
-	said := answer(f, false, step.Reason, now)
-	if said.Do == DoWait && !step.At.IsZero() {
-		return sooner(said, step.At)
+	answered := answer(f, false, step.Reason, now)
+	if answered.Do == DoWait && !step.At.IsZero() {
+		return sooner(answered, step.At)
 	}
-	return said
+	return answered
 }

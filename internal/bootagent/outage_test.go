@@ -85,15 +85,15 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 			if n := w.calls("CompleteLifecycleAction"); n > 3 {
 				w.t.Errorf("tried %d times in eight minutes", n)
 			}
-			said := m.Status()
-			if !strings.Contains(said.Reason, "the controller answers in its place") || !strings.Contains(said.Denied, "allow autoscaling:CompleteLifecycleAction") {
-				w.t.Errorf("it says %+v", said)
+			status := m.Status()
+			if !strings.Contains(status.Reason, "the controller answers in its place") || !strings.Contains(status.Denied, "allow autoscaling:CompleteLifecycleAction") {
+				w.t.Errorf("status %+v", status)
 			}
 			w.completeAs(m, "lifeboat-launch")
 			pass(10 * time.Minute)
 			w.serves(m)
-			if said := m.Status(); !strings.Contains(said.Reason, "nothing holds the machine") {
-				w.t.Errorf("it says %+v", said)
+			if status := m.Status(); !strings.Contains(status.Reason, "nothing holds the machine") {
+				w.t.Errorf("status %+v", status)
 			}
 		})
 	})
@@ -112,7 +112,7 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 			w.serves(m)
 		})
 	})
-	t.Run("told not to", func(t *testing.T) {
+	t.Run("configured not to", func(t *testing.T) {
 		h := host()
 		h.NoAnswer = true
 		run(t, cold(1), h, func(w *world) {

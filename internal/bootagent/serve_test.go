@@ -225,7 +225,7 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 				early++
 			}
 			if started == 0 && m.When("kubelet starts").After(known) {
-				w.t.Errorf("terminated %s after its launch, but it joined:\n%s", at, m.Story())
+				w.t.Errorf("terminated %s after its launch, but it joined:\n%s", at, m.History())
 			}
 		})
 	}
@@ -240,7 +240,7 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 		}
 		pass(10 * time.Minute)
 		if m.Happened("kubelet starts") != 0 || m.Happened("ran ctr") != 0 || w.calls("CompleteLifecycleAction") != 0 {
-			w.t.Errorf("goes on while its pool is deleted:\n%s", m.Story())
+			w.t.Errorf("goes on while its pool is deleted:\n%s", m.History())
 		}
 	})
 }

@@ -38,8 +38,8 @@ type Status struct {
 	Denied string `json:"denied,omitempty"`
 }
 
-// tell writes the status if it changed, and logs the changes.
-func (a *Agent) tell(log logr.Logger, step Step, now time.Time) {
+// publish writes the status if it changed, and logs the changes.
+func (a *Agent) publish(log logr.Logger, step Step, now time.Time) {
 	f := a.facts
 	s := Status{
 		Time: now, Instance: f.Instance, Goal: f.Journal.Leg.Goal, Since: f.Journal.Leg.At, Target: f.Target.Value,
@@ -51,8 +51,8 @@ func (a *Agent) tell(log logr.Logger, step Step, now time.Time) {
 			s.Prepared++
 		}
 	}
-	if text := string(step.Do) + ": " + step.Reason; text != a.said {
-		a.said = text
+	if text := string(step.Do) + ": " + step.Reason; text != a.logged {
+		a.logged = text
 		level := 0
 		if step.Do == DoDescribe || step.Do == DoHooks || step.Do == DoAsk {
 			level = 1 // a read changes nothing

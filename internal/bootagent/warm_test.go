@@ -18,7 +18,7 @@ func (w *world) intoPool() *boottest.Machine {
 		return strings.HasPrefix(m.State(), "Warmed:") && !strings.Contains(m.State(), "Pending")
 	})
 	if n := m.Happened("kubelet starts"); n != 0 {
-		w.t.Errorf("the kubelet was started %d times while the machine warmed:\n%s", n, m.Story())
+		w.t.Errorf("the kubelet was started %d times while the machine warmed:\n%s", n, m.History())
 	}
 	return m
 }
@@ -28,7 +28,7 @@ func TestRace06TheHookFiresTwice(t *testing.T) {
 	run(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
 		m := w.intoPool()
 		if m.Happened("ran ctr -n k8s.io images pull") != 3 || m.Happened("ran set-up") != 1 {
-			w.t.Errorf("while it warmed:\n%s", m.Story())
+			w.t.Errorf("while it warmed:\n%s", m.History())
 		}
 		pass(time.Hour)
 		w.scale(1)
@@ -38,7 +38,7 @@ func TestRace06TheHookFiresTwice(t *testing.T) {
 		w.serves(m)
 		w.expectFirings("lifeboat-launch", answered, answered)
 		if m.Happened("run ") != 4 {
-			w.t.Errorf("what was prepared was prepared again:\n%s", m.Story())
+			w.t.Errorf("what was prepared was prepared again:\n%s", m.History())
 		}
 		if took > time.Minute {
 			w.t.Errorf("from the pool into service took %s", took)
@@ -77,8 +77,8 @@ func TestRace07StoppedMidBoot(t *testing.T) {
 				}
 				w.comesTo(m, "InService", 10*time.Minute)
 				w.until(10*time.Minute, "the kubelet runs", m.KubeletRuns)
-				if story := m.Story(); m.Happened("ran set-up") != 1 || strings.Index(story, "ran set-up") > strings.Index(story, "kubelet starts") {
-					w.t.Errorf("set up whole before the kubelet starts? \n%s", story)
+				if history := m.History(); m.Happened("ran set-up") != 1 || strings.Index(history, "ran set-up") > strings.Index(history, "kubelet starts") {
+					w.t.Errorf("set up whole before the kubelet starts? \n%s", history)
 				}
 			})
 		})
@@ -146,9 +146,9 @@ func TestRace12OutOfThePoolWithoutABoot(t *testing.T) {
 				w.serves(m)
 				w.expectFirings("lifeboat-launch", answered, answered)
 				if m.Happened("power on") != boots || took > time.Minute {
-					w.t.Errorf("it came into service in %s:\n%s", took, m.Story())
+					w.t.Errorf("it came into service in %s:\n%s", took, m.History())
 				}
-				if hibernates := state == autoscaling.WarmedHibernated; w.said("was suspended, or the clock was set") != hibernates {
+				if hibernates := state == autoscaling.WarmedHibernated; w.hasLogged("was suspended, or the clock was set") != hibernates {
 					w.t.Error("the suspension was noticed, or not noticed, wrongly")
 				}
 			})
@@ -182,7 +182,7 @@ func backIntoThePool(t *testing.T, state autoscaling.LifecycleState, reboots boo
 		w.comesTo(m, "Warmed:Pending:Wait", time.Minute)
 		pass(2 * time.Minute) // pods are being moved
 		if !m.KubeletRuns() || m.Happened("remove") != 0 {
-			w.t.Errorf("the kubelet did not wait for the pods:\n%s", m.Story())
+			w.t.Errorf("the kubelet did not wait for the pods:\n%s", m.History())
 		}
 		if reboots {
 			if err := w.States.EC2.Reboot([]string{m.ID}); err != nil {
@@ -197,7 +197,7 @@ func backIntoThePool(t *testing.T, state autoscaling.LifecycleState, reboots boo
 		w.comesTo(m, string(state), 5*time.Minute)
 		w.expectFirings("lifeboat-terminate", answered)
 		if m.KubeletRuns() || m.Happened("remove /var/lib/cni/networks") != 1 {
-			w.t.Errorf("back in the pool:\n%s", m.Story())
+			w.t.Errorf("back in the pool:\n%s", m.History())
 		}
 		w.scale(1)
 		w.comesTo(m, "InService", 5*time.Minute)
@@ -272,8 +272,8 @@ func TestRace30TheSameInstanceAgain(t *testing.T) {
 		if took < 4*time.Minute {
 			w.t.Errorf("answered after %s, with a state from an earlier life", took)
 		}
-		if story := m.Story(); m.Happened("remove /var/lib/cni/networks") != 1 || strings.LastIndex(story, "remove") > strings.LastIndex(story, "kubelet starts") {
-			w.t.Errorf("not wiped before the next life:\n%s", story)
+		if history := m.History(); m.Happened("remove /var/lib/cni/networks") != 1 || strings.LastIndex(history, "remove") > strings.LastIndex(history, "kubelet starts") {
+			w.t.Errorf("not wiped before the next life:\n%s", history)
 		}
 	})
 }

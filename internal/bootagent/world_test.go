@@ -125,7 +125,7 @@ func (w *world) report() {
 	defer w.mu.Unlock()
 	w.t.Log("\n" + w.out.String())
 	for _, m := range w.fleet.Machines() {
-		w.t.Logf("%s\n%s\n%+v", m.ID, m.Story(), m.Status())
+		w.t.Logf("%s\n%s\n%+v", m.ID, m.History(), m.Status())
 	}
 	for _, c := range w.as.Trace() {
 		w.t.Log(c.Time.Format("15:04:05.0"), c.InstanceID, c.From, "→", c.To)
@@ -149,8 +149,8 @@ func (w *world) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// said reports whether a text was logged.
-func (w *world) said(text string) bool {
+// hasLogged reports whether a text was logged.
+func (w *world) hasLogged(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Contains(w.out.String(), text)

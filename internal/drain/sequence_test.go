@@ -15,7 +15,7 @@ import (
 
 // steps writes a plan as one line: each pod and its step.
 func steps(p drain.Plan) string {
-	var said []string
+	var lines []string
 	for _, v := range p.Verdicts {
 		line := v.Pod.Name + " " + string(v.Step)
 		if v.GraceSeconds != nil {
@@ -24,9 +24,9 @@ func steps(p drain.Plan) string {
 		if v.Overrides != "" {
 			line += " over " + v.Overrides
 		}
-		said = append(said, line)
+		lines = append(lines, line)
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(lines, ", ")
 }
 
 func (w *world) until(kind v1alpha1.DeadlineType, in time.Duration) {

@@ -27,8 +27,8 @@ func (r *Recorder) refuses(ctx context.Context, n *notice.Notice) bool {
 	return false
 }
 
-func isOther(said, expected string) bool {
-	return said != "" && expected != "" && said != expected
+func isOther(found, expected string) bool {
+	return found != "" && expected != "" && found != expected
 }
 
 func (r *Recorder) explainImplausible(ctx context.Context, n *notice.Notice) {

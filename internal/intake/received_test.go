@@ -77,7 +77,7 @@ func TestReceivedTimesAreNotInFuture(t *testing.T) {
 		"ahead":               {now.Add(10 * time.Second), now},
 		"at first sight":      {now.Add(-10 * time.Second), now.Add(-10 * time.Second)},
 		"with nanoseconds":    {now.Add(-1500 * time.Nanosecond), now.Add(-2 * time.Microsecond)},
-		"not said":            {time.Time{}, now},
+		"no time":             {time.Time{}, now},
 		"at this very moment": {now, now},
 	} {
 		t.Run(name, func(t *testing.T) {

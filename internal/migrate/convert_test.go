@@ -68,14 +68,14 @@ func TestGolden(t *testing.T) {
 			r := must(t, migrate.File{Name: filepath.Base(input), Data: data})
 			golden(t, name+".out.yaml", string(r.Output))
 
-			var said strings.Builder
+			var problems strings.Builder
 			for _, f := range r.Findings {
-				fmt.Fprintf(&said, "%d %s\n  %s\n", f.Line, summary(f), f.Problem)
+				fmt.Fprintf(&problems, "%d %s\n  %s\n", f.Line, summary(f), f.Problem)
 				if f.Fix != "" {
-					fmt.Fprintf(&said, "  -> %s\n", f.Fix)
+					fmt.Fprintf(&problems, "  -> %s\n", f.Fix)
 				}
 			}
-			golden(t, name+".findings.txt", said.String())
+			golden(t, name+".findings.txt", problems.String())
 			again(t, r)
 		})
 	}
@@ -276,14 +276,14 @@ func TestKubelets(t *testing.T) {
 			if got := kubelets(t, string(r.Output)); got != tc.want {
 				t.Errorf("kubelets are %s, want %s:\n%s", got, tc.want, r.Output)
 			}
-			said := ""
+			problems := ""
 			for _, f := range r.Findings {
 				if f.Severity == finding.Broken {
-					said += f.Problem + "\n"
+					problems += f.Problem + "\n"
 				}
 			}
-			if (said != "") != (tc.bad != "") || !strings.Contains(said, tc.bad) {
-				t.Errorf("finding %q, want %q", said, tc.bad)
+			if (problems != "") != (tc.bad != "") || !strings.Contains(problems, tc.bad) {
+				t.Errorf("finding %q, want %q", problems, tc.bad)
 			}
 			again(t, r)
 		})

@@ -91,9 +91,9 @@ func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
 // TakesBack reports whether n contradicts a notice of another source: an instance that its
 // Auto Scaling group lists as in service is not being terminated by the group, whatever an
 // event said. Drills are not the group's doing.
-func TakesBack(n, said *v1alpha1.Notice) bool {
+func TakesBack(n, earlier *v1alpha1.Notice) bool {
 	return n.Withdrawn && n.Kind == KindAutoScalingTermination && n.Source == SourceAutoScaling &&
-		said.Kind == n.Kind && !said.Drill
+		earlier.Kind == n.Kind && !earlier.Drill
 }
 
 // ReceivedAfter returns the received time of a notice that is added to a record whose

@@ -22,11 +22,11 @@ func byAgent(n *v1alpha1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+
 func TestFullRecordKeepsRoomForAgent(t *testing.T) {
 	var recorded []v1alpha1.Notice
 	for i := range 3 * notice.MaxPerInstance {
-		recorded, _ = notice.Join(recorded, heard(fmt.Sprint("q", i), i))
+		recorded, _ = notice.Join(recorded, received(fmt.Sprint("q", i), i))
 	}
 	others := slices.Clone(recorded)
 	for i := range 3 * notice.MaxPerInstance {
-		recorded, _ = notice.Join(recorded, heard(fmt.Sprint(i), i, byAgent))
+		recorded, _ = notice.Join(recorded, received(fmt.Sprint(i), i, byAgent))
 		if len(recorded) > notice.MaxPerInstance {
 			t.Fatalf("%d notices on record", len(recorded))
 		}
@@ -42,24 +42,24 @@ func TestFullRecordKeepsRoomForAgent(t *testing.T) {
 
 func TestFullRecordDropsLeastRelevantNotice(t *testing.T) {
 	const share = notice.MaxPerInstance - notice.MaxFromAgent
-	stopped := heard("old-stop", 0, state(notice.StateStopped))
+	stopped := received("old-stop", 0, state(notice.StateStopped))
 	for name, tc := range map[string]struct {
 		first, second v1alpha1.Notice // the others came later
 		since         time.Time
 		dropped       string
 	}{
-		"a stop of an earlier life before a standing plan": {stopped, heard("plan", 10, soft(900)), after(5), "old-stop"},
-		"a standing plan rules":                            {heard("plan", 0, soft(900)), heard("next", 1), time.Time{}, "next"},
-		"a withdrawn notice before an older one":           {heard("old", 0), heard("over", 1, withdrawn), time.Time{}, "over"},
-		"of an earlier life before a withdrawn one":        {heard("over", 10, withdrawn), heard("old", 0), after(5), "old"},
-		"the oldest": {heard("old", 0), heard("next", 1), time.Time{}, "old"},
+		"a stop of an earlier life before a standing plan": {stopped, received("plan", 10, soft(900)), after(5), "old-stop"},
+		"a standing plan rules":                            {received("plan", 0, soft(900)), received("next", 1), time.Time{}, "next"},
+		"a withdrawn notice before an older one":           {received("old", 0), received("over", 1, withdrawn), time.Time{}, "over"},
+		"of an earlier life before a withdrawn one":        {received("over", 10, withdrawn), received("old", 0), after(5), "old"},
+		"the oldest": {received("old", 0), received("next", 1), time.Time{}, "old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := []v1alpha1.Notice{tc.first, tc.second}
 			for i := range share - 2 {
-				recorded = append(recorded, heard(fmt.Sprint("later", i), 20+i))
+				recorded = append(recorded, received(fmt.Sprint("later", i), 20+i))
 			}
-			got, changed := notice.JoinSince(recorded, heard("new", 99), tc.since)
+			got, changed := notice.JoinSince(recorded, received("new", 99), tc.since)
 			want := slices.DeleteFunc(append(ids(recorded), "new"), func(id string) bool { return id == tc.dropped })
 			if diff := cmp.Diff(want, ids(got)); !changed || diff != "" {
 				t.Errorf("changed %t (-want +got)\n%s", changed, diff)
@@ -84,7 +84,7 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 		}
 	}
 
-	ahead := heard("ahead", 0)
+	ahead := received("ahead", 0)
 	ahead.ReceivedTime = at(600)
 	if got := notice.Received(&ahead, after(5)); !got.Equal(after(5)) {
 		t.Errorf("received at %s, which is in the future", got)
@@ -93,13 +93,13 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 		t.Errorf("received at %s, which is not what is recorded", got)
 	}
 
-	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Notices: []v1alpha1.Notice{heard("a", 0), ahead}}}
+	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Notices: []v1alpha1.Notice{received("a", 0), ahead}}}
 	done := metav1.NewMicroTime(after(5))
 	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a", ahead.ID}
 	if !notice.Finished(in) {
 		t.Error("a completed record is not finished, because an agent's clock is ahead")
 	}
-	late := heard("late", 6)
+	late := received("late", 6)
 	late.ReceivedTime = notice.ReceivedAfter(late.ReceivedTime, notice.Completed(in))
 	in.Spec.Notices = append(in.Spec.Notices, late)
 	if notice.Finished(in) {

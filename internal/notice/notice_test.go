@@ -18,9 +18,9 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 func after(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 
-// heard builds a notice of a time, in seconds after noon, received a second
+// received builds a notice of a time, in seconds after noon, received a second
 // later.
-func heard(id string, at int, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+func received(id string, at int, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 	n := v1alpha1.Notice{
 		ID: id, Kind: notice.KindRebalanceRecommendation, Source: "sqs",
 		Time: metav1.NewTime(after(at)), ReceivedTime: metav1.NewMicroTime(after(at + 1)),
@@ -64,7 +64,7 @@ func ids(notices []v1alpha1.Notice) []string {
 func many(n int) []v1alpha1.Notice {
 	var all []v1alpha1.Notice
 	for i := range n {
-		all = append(all, heard(fmt.Sprintf("r%d", i), i))
+		all = append(all, received(fmt.Sprintf("r%d", i), i))
 	}
 	return all
 }
@@ -72,7 +72,7 @@ func many(n int) []v1alpha1.Notice {
 func TestJoin(t *testing.T) {
 	const share = notice.MaxPerInstance - notice.MaxFromAgent
 	full := many(share)
-	ruled := slices.Concat([]v1alpha1.Notice{heard("spot", 0, hard(120))}, many(share-1))
+	ruled := slices.Concat([]v1alpha1.Notice{received("spot", 0, hard(120))}, many(share-1))
 	for _, c := range []struct {
 		name     string
 		recorded []v1alpha1.Notice
@@ -80,13 +80,13 @@ func TestJoin(t *testing.T) {
 		want     []string
 		changed  bool
 	}{
-		{"the first notice", nil, heard("a", 0), []string{"a"}, true},
-		{"another is added last, also if it is older", []v1alpha1.Notice{heard("a", 5)}, heard("b", 0), []string{"a", "b"}, true},
-		{"a repeat changes nothing, whatever else it says", []v1alpha1.Notice{heard("a", 0), heard("b", 1)}, heard("a", 9, hard(1)), []string{"a", "b"}, false},
-		{"the last that fits", full[:share-1], heard("last", 99), append(ids(full[:share-1]), "last"), true},
-		{"where it is full the oldest makes room", full, heard("new", 99), append(ids(full[1:]), "new"), true},
-		{"where it is full the one that rules stays", ruled, heard("new", 99), append(append([]string{"spot"}, ids(ruled[2:])...), "new"), true},
-		{"where it is full the newest stays, even if it rules", full, heard("spot", 99, hard(120)), append(ids(full[1:]), "spot"), true},
+		{"the first notice", nil, received("a", 0), []string{"a"}, true},
+		{"another is added last, also if it is older", []v1alpha1.Notice{received("a", 5)}, received("b", 0), []string{"a", "b"}, true},
+		{"a repeat changes nothing, whatever else it says", []v1alpha1.Notice{received("a", 0), received("b", 1)}, received("a", 9, hard(1)), []string{"a", "b"}, false},
+		{"the last that fits", full[:share-1], received("last", 99), append(ids(full[:share-1]), "last"), true},
+		{"where it is full the oldest makes room", full, received("new", 99), append(ids(full[1:]), "new"), true},
+		{"where it is full the one that rules stays", ruled, received("new", 99), append(append([]string{"spot"}, ids(ruled[2:])...), "new"), true},
+		{"where it is full the newest stays, even if it rules", full, received("spot", 99, hard(120)), append(ids(full[1:]), "spot"), true},
 		{"a repeat changes nothing where it is full", full, full[3], ids(full), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,9 +106,9 @@ func TestJoin(t *testing.T) {
 }
 
 func TestJoinDoesNotModifyArguments(t *testing.T) {
-	backing := append(make([]v1alpha1.Notice, 0, 4), heard("a", 0))
-	first, _ := notice.Join(backing, heard("b", 1))
-	second, _ := notice.Join(backing, heard("c", 2))
+	backing := append(make([]v1alpha1.Notice, 0, 4), received("a", 0))
+	first, _ := notice.Join(backing, received("b", 1))
+	second, _ := notice.Join(backing, received("c", 2))
 	if diff := cmp.Diff([][]string{{"a", "b"}, {"a", "c"}}, [][]string{ids(first), ids(second)}); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -122,23 +122,23 @@ func TestRuling(t *testing.T) {
 		want    string // empty: none
 	}{
 		{name: "none of none"},
-		{name: "the only one", notices: []v1alpha1.Notice{heard("a", 0)}, want: "a"},
-		{name: "the newest of those without a deadline", notices: []v1alpha1.Notice{heard("a", 0), heard("c", 2), heard("b", 1)}, want: "c"},
-		{name: "a soft deadline before none", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 1)}, want: "a"},
-		{name: "the earliest soft deadline", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 1, soft(600)), heard("c", 2, soft(800))}, want: "b"},
-		{name: "a hard deadline before an earlier soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 1, hard(120))}, want: "b"},
-		{name: "the earliest hard deadline", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 1, hard(90))}, want: "b"},
-		{name: "of equal deadlines the newer notice", notices: []v1alpha1.Notice{heard("b", 1, hard(120)), heard("a", 0, hard(120))}, want: "b"},
-		{name: "stopped before any deadline", notices: []v1alpha1.Notice{heard("a", 0, state(notice.StateStopped)), heard("b", 1, hard(1))}, want: "a"},
-		{name: "terminated before any deadline", notices: []v1alpha1.Notice{heard("b", 1, hard(1)), heard("a", 0, state(notice.StateTerminated))}, want: "a"},
-		{name: "stopping counts by its deadline", notices: []v1alpha1.Notice{heard("a", 0, state(notice.StateStopping), func(n *v1alpha1.Notice) { n.Deadline = notice.At(after(0), v1alpha1.DeadlineHard) }), heard("b", 1, hard(120))}, want: "a"},
-		{name: "an estimated end before a later hard deadline", notices: []v1alpha1.Notice{heard("a", 0, estimated(120)), heard("b", 1, hard(180))}, want: "a"},
-		{name: "a hard deadline before a later estimated end", notices: []v1alpha1.Notice{heard("a", 0, estimated(120)), heard("b", 1, hard(90))}, want: "b"},
-		{name: "a hard deadline before an estimated end at the same time", notices: []v1alpha1.Notice{heard("b", 1, hard(120)), heard("a", 2, estimated(120))}, want: "b"},
-		{name: "an estimated end before an earlier soft deadline", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 1, estimated(120))}, want: "b"},
-		{name: "a state without the kind is not one", notices: []v1alpha1.Notice{heard("a", 0, func(n *v1alpha1.Notice) { n.InstanceState = notice.StateTerminated }), heard("b", 1)}, want: "b"},
-		{name: "only what came since", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 10)}, since: after(1), want: "b"},
-		{name: "nothing came since", notices: []v1alpha1.Notice{heard("a", 0, hard(120))}, since: after(5)},
+		{name: "the only one", notices: []v1alpha1.Notice{received("a", 0)}, want: "a"},
+		{name: "the newest of those without a deadline", notices: []v1alpha1.Notice{received("a", 0), received("c", 2), received("b", 1)}, want: "c"},
+		{name: "a soft deadline before none", notices: []v1alpha1.Notice{received("a", 0, soft(900)), received("b", 1)}, want: "a"},
+		{name: "the earliest soft deadline", notices: []v1alpha1.Notice{received("a", 0, soft(900)), received("b", 1, soft(600)), received("c", 2, soft(800))}, want: "b"},
+		{name: "a hard deadline before an earlier soft one", notices: []v1alpha1.Notice{received("a", 0, soft(60)), received("b", 1, hard(120))}, want: "b"},
+		{name: "the earliest hard deadline", notices: []v1alpha1.Notice{received("a", 0, hard(120)), received("b", 1, hard(90))}, want: "b"},
+		{name: "of equal deadlines the newer notice", notices: []v1alpha1.Notice{received("b", 1, hard(120)), received("a", 0, hard(120))}, want: "b"},
+		{name: "stopped before any deadline", notices: []v1alpha1.Notice{received("a", 0, state(notice.StateStopped)), received("b", 1, hard(1))}, want: "a"},
+		{name: "terminated before any deadline", notices: []v1alpha1.Notice{received("b", 1, hard(1)), received("a", 0, state(notice.StateTerminated))}, want: "a"},
+		{name: "stopping counts by its deadline", notices: []v1alpha1.Notice{received("a", 0, state(notice.StateStopping), func(n *v1alpha1.Notice) { n.Deadline = notice.At(after(0), v1alpha1.DeadlineHard) }), received("b", 1, hard(120))}, want: "a"},
+		{name: "an estimated end before a later hard deadline", notices: []v1alpha1.Notice{received("a", 0, estimated(120)), received("b", 1, hard(180))}, want: "a"},
+		{name: "a hard deadline before a later estimated end", notices: []v1alpha1.Notice{received("a", 0, estimated(120)), received("b", 1, hard(90))}, want: "b"},
+		{name: "a hard deadline before an estimated end at the same time", notices: []v1alpha1.Notice{received("b", 1, hard(120)), received("a", 2, estimated(120))}, want: "b"},
+		{name: "an estimated end before an earlier soft deadline", notices: []v1alpha1.Notice{received("a", 0, soft(60)), received("b", 1, estimated(120))}, want: "b"},
+		{name: "a state without the kind is not one", notices: []v1alpha1.Notice{received("a", 0, func(n *v1alpha1.Notice) { n.InstanceState = notice.StateTerminated }), received("b", 1)}, want: "b"},
+		{name: "only what came since", notices: []v1alpha1.Notice{received("a", 0, hard(120)), received("b", 10)}, since: after(1), want: "b"},
+		{name: "nothing came since", notices: []v1alpha1.Notice{received("a", 0, hard(120))}, since: after(5)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := notice.Ruling(c.notices, c.since)
@@ -157,13 +157,13 @@ func TestDeadline(t *testing.T) {
 		want    *v1alpha1.Deadline
 	}{
 		{name: "none of none"},
-		{name: "none where no notice has one", notices: []v1alpha1.Notice{heard("a", 0)}},
-		{name: "the earliest soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 0, soft(600))}, want: notice.At(after(600), v1alpha1.DeadlineSoft)},
-		{name: "the earliest firm one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 0, hard(130)), heard("c", 0, estimated(120))}, want: notice.At(after(120), v1alpha1.DeadlineEstimated)},
-		{name: "an estimate counts no more once the end is known", notices: []v1alpha1.Notice{heard("a", 0, estimated(120)), heard("b", 200, hard(200), state(notice.StateTerminated))}, want: notice.At(after(200), v1alpha1.DeadlineHard)},
-		{name: "a hard one before an earlier soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 0, hard(120)), heard("c", 0, soft(30))}, want: notice.At(after(120), v1alpha1.DeadlineHard)},
-		{name: "the earliest hard one", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 0, hard(90)), heard("c", 0, hard(110))}, want: notice.At(after(90), v1alpha1.DeadlineHard)},
-		{name: "only what came since", notices: []v1alpha1.Notice{heard("a", 0, hard(90)), heard("b", 10, hard(200))}, since: after(1), want: notice.At(after(200), v1alpha1.DeadlineHard)},
+		{name: "none where no notice has one", notices: []v1alpha1.Notice{received("a", 0)}},
+		{name: "the earliest soft one", notices: []v1alpha1.Notice{received("a", 0, soft(900)), received("b", 0, soft(600))}, want: notice.At(after(600), v1alpha1.DeadlineSoft)},
+		{name: "the earliest firm one", notices: []v1alpha1.Notice{received("a", 0, soft(60)), received("b", 0, hard(130)), received("c", 0, estimated(120))}, want: notice.At(after(120), v1alpha1.DeadlineEstimated)},
+		{name: "an estimate counts no more once the end is known", notices: []v1alpha1.Notice{received("a", 0, estimated(120)), received("b", 200, hard(200), state(notice.StateTerminated))}, want: notice.At(after(200), v1alpha1.DeadlineHard)},
+		{name: "a hard one before an earlier soft one", notices: []v1alpha1.Notice{received("a", 0, soft(60)), received("b", 0, hard(120)), received("c", 0, soft(30))}, want: notice.At(after(120), v1alpha1.DeadlineHard)},
+		{name: "the earliest hard one", notices: []v1alpha1.Notice{received("a", 0, hard(120)), received("b", 0, hard(90)), received("c", 0, hard(110))}, want: notice.At(after(90), v1alpha1.DeadlineHard)},
+		{name: "only what came since", notices: []v1alpha1.Notice{received("a", 0, hard(90)), received("b", 10, hard(200))}, since: after(1), want: notice.At(after(200), v1alpha1.DeadlineHard)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, notice.Deadline(c.notices, c.since)); diff != "" {
@@ -174,7 +174,7 @@ func TestDeadline(t *testing.T) {
 }
 
 func TestDeadlineIsACopy(t *testing.T) {
-	notices := []v1alpha1.Notice{heard("a", 0, hard(120))}
+	notices := []v1alpha1.Notice{received("a", 0, hard(120))}
 	notice.Deadline(notices, time.Time{}).Type = v1alpha1.DeadlineSoft
 	if notices[0].Deadline.Type != v1alpha1.DeadlineHard {
 		t.Error("changing the answer changed the notice")
@@ -186,8 +186,8 @@ func TestInstanceGone(t *testing.T) {
 		notice.StateStopped: true, notice.StateTerminated: true,
 		notice.StateStopping: false, notice.StateShuttingDown: false, "running": false, "": false,
 	} {
-		n := heard("a", 0, state(s))
-		if got := notice.InstanceGone([]v1alpha1.Notice{heard("b", 0, hard(1)), n}, time.Time{}); got != want {
+		n := received("a", 0, state(s))
+		if got := notice.InstanceGone([]v1alpha1.Notice{received("b", 0, hard(1)), n}, time.Time{}); got != want {
 			t.Errorf("%q: %t", s, got)
 		}
 		if notice.InstanceGone([]v1alpha1.Notice{n}, after(1)) {
@@ -267,7 +267,7 @@ func TestFullRecordKeepsDeadline(t *testing.T) {
 }
 
 func anyNotice(r *rand.Rand, i int) v1alpha1.Notice {
-	n := heard(fmt.Sprintf("n%d", i), i) // no two have the same time: the newer one decides
+	n := received(fmt.Sprintf("n%d", i), i) // no two have the same time: the newer one decides
 	switch r.IntN(4) {
 	case 0:
 		hard(r.IntN(20))(&n)
@@ -298,7 +298,7 @@ func TestOnlyEndedInstancesAreGone(t *testing.T) {
 			if diff := cmp.Diff(c.want, d); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if gone := notice.InstanceGone([]v1alpha1.Notice{heard("a", 0, state(c.state))}, time.Time{}); gone != c.gone {
+			if gone := notice.InstanceGone([]v1alpha1.Notice{received("a", 0, state(c.state))}, time.Time{}); gone != c.gone {
 				t.Errorf("gone: %t", gone)
 			}
 			if notice.IsFirm(d) != (c.want != nil) || notice.IsEstimated(d) != (c.want != nil && !c.gone) {

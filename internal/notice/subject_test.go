@@ -11,7 +11,7 @@ import (
 
 // news is a source's notice about one scheduled change.
 func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice {
-	n := heard(id, issued)
+	n := received(id, issued)
 	n.Kind, n.Subject, n.Source = notice.KindScheduledChange, "arn:event", notice.SourceQueue
 	for _, change := range more {
 		change(&n)
@@ -66,7 +66,7 @@ func TestAllWithdrawn(t *testing.T) {
 	if notice.AllWithdrawn(nil, time.Time{}) {
 		t.Error("there was no notice, so none was withdrawn")
 	}
-	if notice.AllWithdrawn([]v1alpha1.Notice{gone, heard("b", 2, hard(5))}, time.Time{}) {
+	if notice.AllWithdrawn([]v1alpha1.Notice{gone, received("b", 2, hard(5))}, time.Time{}) {
 		t.Error("a reclaim stands")
 	}
 	if notice.AllWithdrawn([]v1alpha1.Notice{gone}, after(100)) {
@@ -78,14 +78,14 @@ func TestAllWithdrawn(t *testing.T) {
 // source are withdrawn, and nothing else.
 func TestReturnToServiceWithdrawsEvents(t *testing.T) {
 	ends := func(source string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
-		n := heard(source, 1, change...)
+		n := received(source, 1, change...)
 		n.Kind, n.Source = notice.KindAutoScalingTermination, source
 		return n
 	}
 	recorded := []v1alpha1.Notice{
-		ends(notice.SourceQueue), ends(notice.SourceIMDS), ends("drill", func(n *v1alpha1.Notice) { n.Drill = true }), heard("rebalance", 1),
+		ends(notice.SourceQueue), ends(notice.SourceIMDS), ends("drill", func(n *v1alpha1.Notice) { n.Drill = true }), received("rebalance", 1),
 	}
-	serves := heard("serves", 5, withdrawn)
+	serves := received("serves", 5, withdrawn)
 	serves.Kind, serves.Source = notice.KindAutoScalingTermination, notice.SourceAutoScaling
 	joined, _ := notice.Join(recorded, serves)
 	for i, want := range []bool{true, true, false, false, true} {

@@ -15,7 +15,7 @@ import (
 // A stop that was not acted on, because there was no leader, must not be acted on once the
 // instance runs again: its pods would be deleted without their grace.
 func TestPastStop(t *testing.T) {
-	heard := func(status corev1.ConditionStatus, after time.Duration) *corev1.Node {
+	reported := func(status corev1.ConditionStatus, after time.Duration) *corev1.Node {
 		n := node(nil)
 		n.Status.Conditions = []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.NewTime(noon.Add(after)), LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
@@ -34,16 +34,16 @@ func TestPastStop(t *testing.T) {
 		gone    bool
 		message string
 	}{
-		"its kubelet has reported since":           {[]v1alpha1.Notice{stopped}, heard(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
-		"with an earlier notice":                   {[]v1alpha1.Notice{stopping, stopped}, heard(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
-		"in the other order":                       {[]v1alpha1.Notice{stopped, stopping}, heard(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
-		"its kubelet reported as it was stopped":   {[]v1alpha1.Notice{stopped}, heard(corev1.ConditionTrue, 5*time.Second), false, true, ""},
-		"it is not Ready":                          {[]v1alpha1.Notice{stopped}, heard(corev1.ConditionFalse, time.Minute), false, true, ""},
+		"its kubelet has reported since":           {[]v1alpha1.Notice{stopped}, reported(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
+		"with an earlier notice":                   {[]v1alpha1.Notice{stopping, stopped}, reported(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
+		"in the other order":                       {[]v1alpha1.Notice{stopped, stopping}, reported(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
+		"its kubelet reported as it was stopped":   {[]v1alpha1.Notice{stopped}, reported(corev1.ConditionTrue, 5*time.Second), false, true, ""},
+		"it is not Ready":                          {[]v1alpha1.Notice{stopped}, reported(corev1.ConditionFalse, time.Minute), false, true, ""},
 		"its node has gone":                        {[]v1alpha1.Notice{stopped}, nil, false, true, ""},
-		"its kubelet reports while it is stopping": {[]v1alpha1.Notice{stopping}, heard(corev1.ConditionTrue, time.Minute), false, false, ""},
-		"it is stopped again":                      {[]v1alpha1.Notice{stopped, again}, heard(corev1.ConditionTrue, time.Minute), false, false, ""},
-		"it is a drill":                            {[]v1alpha1.Notice{state(notice.StateStopped, drill)}, heard(corev1.ConditionTrue, time.Minute), false, true, ""},
-		"a spot interruption stands":               {[]v1alpha1.Notice{stopped, spot()}, heard(corev1.ConditionTrue, time.Minute), false, false, ""},
+		"its kubelet reports while it is stopping": {[]v1alpha1.Notice{stopping}, reported(corev1.ConditionTrue, time.Minute), false, false, ""},
+		"it is stopped again":                      {[]v1alpha1.Notice{stopped, again}, reported(corev1.ConditionTrue, time.Minute), false, false, ""},
+		"it is a drill":                            {[]v1alpha1.Notice{state(notice.StateStopped, drill)}, reported(corev1.ConditionTrue, time.Minute), false, true, ""},
+		"a spot interruption stands":               {[]v1alpha1.Notice{stopped, spot()}, reported(corev1.ConditionTrue, time.Minute), false, false, ""},
 	} {
 		d, ok := policy.Decide(policy.Facts{Now: noon.Add(3 * time.Minute), Node: tc.node, Notices: tc.notices})
 		if !ok || d.Withdrawn != tc.over || d.InstanceGone != tc.gone {

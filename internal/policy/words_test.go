@@ -123,7 +123,7 @@ func crdMessages(t *testing.T) []string {
 		case map[string]any:
 			rules, _ := v["x-kubernetes-validations"].([]any)
 			for _, r := range rules {
-				found = append(found, said(r.(map[string]any)))
+				found = append(found, ruleMessage(r.(map[string]any)))
 			}
 			for _, e := range v {
 				walk(e)
@@ -135,8 +135,8 @@ func crdMessages(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-// said is the message of a rule of the CRD; an expression joins strings with the user's values.
-func said(rule map[string]any) string {
+// ruleMessage is the message of a rule of the CRD; an expression joins strings with the user's values.
+func ruleMessage(rule map[string]any) string {
 	if message, ok := rule["message"].(string); ok {
 		return message
 	}

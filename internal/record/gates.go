@@ -26,8 +26,8 @@ func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
 	if hold := counted(in.Spec.Hold, now); hold != nil && hold.Until != nil && hold.Time.After(Since(&in.Status)) {
 		at = hold.Until.Time
 	}
-	if said := counted(in.Spec.Released, now); said != nil && said.Time.After(Since(&in.Status)) && said.Time.After(at) {
-		at = said.Time.Time
+	if released := counted(in.Spec.Released, now); released != nil && released.Time.After(Since(&in.Status)) && released.Time.After(at) {
+		at = released.Time.Time
 	}
 	if at.After(now) {
 		return now

@@ -187,8 +187,8 @@ func TestNotAllowed(t *testing.T) {
 				if got := w.states("workers"); got != known {
 					t.Errorf("knows %q", got)
 				}
-				if w.said("accessDenied", "grant autoscaling:"+action+" on") == 0 || w.watch.Err() == nil || w.watch.Known() != (known != "") {
-					t.Errorf("%v, known %v; said %s", w.watch.Err(), w.watch.Known(), strings.Join(w.lines, "\n"))
+				if w.linesWith("accessDenied", "grant autoscaling:"+action+" on") == 0 || w.watch.Err() == nil || w.watch.Known() != (known != "") {
+					t.Errorf("%v, known %v; log: %s", w.watch.Err(), w.watch.Known(), strings.Join(w.lines, "\n"))
 				}
 				if got := w.calls()[action]; got > 25 {
 					t.Errorf("%d calls in five minutes", got)
@@ -224,7 +224,7 @@ func TestAWSOutage(t *testing.T) {
 		}
 		w.server.Gate.Fail("autoscaling", "DescribeAutoScalingGroups")
 		pass(5 * time.Minute)
-		if age := w.watch.Age(); age < 4*time.Minute || w.said("unavailable") == 0 {
+		if age := w.watch.Age(); age < 4*time.Minute || w.linesWith("unavailable") == 0 {
 			t.Errorf("age %s", age)
 		}
 		if n, err := testutil.GatherAndCount(w.registry, "lifeboat_group_calls_total", "lifeboat_group_age_seconds"); err != nil || n != 33 {
@@ -244,7 +244,7 @@ func TestChangesAreReportedOnce(t *testing.T) {
 		w.must(w.server.States.AutoScaling.SetDesired("workers", 2, false))
 		pass(10 * time.Minute)
 		if first := w.news[0]; first != "workers 3" || len(w.news) > 5 || len(w.news) < 2 {
-			t.Errorf("told %v", w.news)
+			t.Errorf("news %v", w.news)
 		}
 	})
 }

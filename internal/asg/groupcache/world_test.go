@@ -136,7 +136,7 @@ func (w *world) states(group string) string {
 
 func (w *world) calls() map[string]int { return w.server.Gate.AllCalls("autoscaling") }
 
-func (w *world) said(parts ...string) (n int) {
+func (w *world) linesWith(parts ...string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.lines {

@@ -56,8 +56,8 @@ func OutcomeOf(err error) Outcome {
 	return Failed
 }
 
-// Told is the last call for a hook about an instance in one phase, and its outcome.
-type Told struct {
+// CallRecord is the last call for a hook about an instance in one phase, and its outcome.
+type CallRecord struct {
 	// At is when the last call was made; zero: none was. Do is the call.
 	At      time.Time
 	Do      Verb
@@ -73,7 +73,7 @@ type Told struct {
 }
 
 // After returns the state after another call.
-func (t Told) After(at time.Time, do Verb, err error) Told {
+func (t CallRecord) After(at time.Time, do Verb, err error) CallRecord {
 	if t.Do != do {
 		t.Tries = 0
 	}

@@ -34,8 +34,8 @@ type Hold struct {
 	// Since is when hooks began to hold it. Uncertain is set if it may be earlier.
 	Since     time.Time
 	Uncertain bool
-	// Told has the last call for each hook in this phase.
-	Told map[string]Told
+	// Calls has the last call for each hook in this phase.
+	Calls map[string]CallRecord
 }
 
 // Call is what to send to the hooks with these names now, and when to decide again if nothing
@@ -50,7 +50,7 @@ type Call struct {
 func (h Hold) Complete() Call {
 	var c Call
 	for _, hook := range h.Own {
-		t := h.Told[hook.Name]
+		t := h.Calls[hook.Name]
 		if len(h.Others) > 0 && !t.Completed.IsZero() && t.Outcome == NoAction {
 			continue // it is completed, and another hook holds the instance
 		}
@@ -77,7 +77,7 @@ func (c *Call) add(hook Hook, do Verb, now, due time.Time) {
 }
 
 // nextResult is when a hook gets a result again; zero: it got none.
-func (h Hold) nextResult(t Told) time.Time {
+func (h Hold) nextResult(t CallRecord) time.Time {
 	wait := h.backoff(t.Tries)
 	switch {
 	case t.Do != Complete:
@@ -95,7 +95,7 @@ func (h Hold) nextResult(t Told) time.Time {
 // nextHeartbeat is when a hook gets a heartbeat again: a third of its timeout after the last
 // one. The first heartbeat is earlier, and spread over the instances.
 func (h Hold) nextHeartbeat(hook Hook) time.Time {
-	t, timeout := h.Told[hook.Name], hook.timeout()
+	t, timeout := h.Calls[hook.Name], hook.timeout()
 	failed := t.Do == Heartbeat && t.Outcome != Accepted
 	switch {
 	case failed && t.Outcome == Denied:
@@ -126,7 +126,7 @@ func afterMiss(timeout, left time.Duration, misses int) time.Duration {
 // expiry is when a hook times out.
 func (h Hold) expiry(hook Hook) time.Time {
 	last := h.Since
-	if e := h.Told[hook.Name].Extended; e.After(last) {
+	if e := h.Calls[hook.Name].Extended; e.After(last) {
 		last = e
 	}
 	return last.Add(hook.timeout())
@@ -148,8 +148,8 @@ func (h Hold) Patience(patience time.Duration) time.Duration {
 }
 
 // Last returns the last call for the hooks, and whether any has accepted a result.
-func (h Hold) Last(do Verb) (last Told, completed bool) {
-	for _, t := range h.Told {
+func (h Hold) Last(do Verb) (last CallRecord, completed bool) {
+	for _, t := range h.Calls {
 		if t.Do == do && t.At.After(last.At) {
 			last = t
 		}

@@ -113,7 +113,7 @@ func joining(f Facts, m Memory) Decision {
 	}
 	d := complete(f, m, h, "its node is Ready")
 	timeout, _ := Limits(h.Own)
-	d.Alarm = len(m.Told) > 0 && f.Now.Sub(m.Held) > cmp.Or(timeout, unknownTimeout)/2
+	d.Alarm = len(m.Calls) > 0 && f.Now.Sub(m.Held) > cmp.Or(timeout, unknownTimeout)/2
 	return d
 }
 
@@ -182,7 +182,7 @@ func warming(f Facts, m Memory) Decision {
 // probe returns the hook to try: launch hooks first, then the next one after each refusal.
 func probe(h Hold) []Hook {
 	for i, hook := range h.Own {
-		if t := h.Told[hook.Name]; t.At.IsZero() || !t.Extended.IsZero() {
+		if t := h.Calls[hook.Name]; t.At.IsZero() || !t.Extended.IsZero() {
 			return h.Own[i : i+1]
 		}
 	}
@@ -194,7 +194,7 @@ func probe(h Hold) []Hook {
 func extended(f Facts, m Memory, terminating bool) bool {
 	own, _ := Split(f.Hooks, terminating)
 	for _, h := range own {
-		if !m.Told[h.Name].Extended.IsZero() {
+		if !m.Calls[h.Name].Extended.IsZero() {
 			return true
 		}
 	}
@@ -233,7 +233,7 @@ func leaving(f Facts, m Memory) Decision {
 // hold returns Lifeboat's hooks of a transition that hold the instance, or says why none of them
 // may be completed.
 func hold(f Facts, m Memory, terminating bool) (h Hold, why string) {
-	h = Hold{Now: f.Now, InstanceID: f.InstanceID, Since: m.Held, Uncertain: !m.Sure, Told: m.Told}
+	h = Hold{Now: f.Now, InstanceID: f.InstanceID, Since: m.Held, Uncertain: !m.Sure, Calls: m.Calls}
 	if f.Operator != "" {
 		return h, fmt.Sprintf("its group belongs to %s, which alone may answer its hooks", f.Operator)
 	}
@@ -275,7 +275,7 @@ func complete(f Facts, m Memory, h Hold, because string) Decision {
 func outcome(f Facts, h Hold) string {
 	completed := true
 	for _, hook := range h.Own {
-		t := h.Told[hook.Name]
+		t := h.Calls[hook.Name]
 		if t.Outcome == Denied {
 			return "hook " + hook.Name + " cannot be answered: " + t.Error
 		}
@@ -305,7 +305,7 @@ func extend(f Facts, m Memory, h Hold, why string) Decision {
 	d.Call = h.Heartbeat()
 	d.Wake = earlier(d.Wake, over)
 	for _, hook := range h.Own {
-		if t := h.Told[hook.Name]; t.Outcome == Denied {
+		if t := h.Calls[hook.Name]; t.Outcome == Denied {
 			d.Reason = why + "; hook " + hook.Name + " cannot be extended: " + t.Error
 		}
 	}

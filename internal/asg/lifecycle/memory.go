@@ -81,8 +81,8 @@ type Memory struct {
 	Sure bool
 	// Alone is since when it has had no node; zero: it has one.
 	Alone time.Time
-	// Told has the calls for hooks in this phase.
-	Told map[string]Told
+	// Calls has the calls for hooks in this phase.
+	Calls map[string]CallRecord
 	// GaveUp is set if it was left to the hook's default result.
 	GaveUp bool
 	// Reason is the reason of the last decision.
@@ -114,14 +114,14 @@ func (m Memory) WithNode(now time.Time, has bool) Memory {
 	return m
 }
 
-// Tell returns the memory after a call for a hook.
-func (m Memory) Tell(hook string, at time.Time, do Verb, err error) Memory {
-	told := maps.Clone(m.Told)
-	if told == nil {
-		told = map[string]Told{}
+// RecordCall returns the memory after a call for a hook.
+func (m Memory) RecordCall(hook string, at time.Time, do Verb, err error) Memory {
+	calls := maps.Clone(m.Calls)
+	if calls == nil {
+		calls = map[string]CallRecord{}
 	}
-	told[hook] = told[hook].After(at, do, err)
-	m.Told = told
+	calls[hook] = calls[hook].After(at, do, err)
+	m.Calls = calls
 	return m
 }
 

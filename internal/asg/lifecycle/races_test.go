@@ -36,7 +36,7 @@ func TestRace04WaitButNoAction(t *testing.T) {
 
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), errBusy)
+	s.call(s.does("Complete lifeboat-launch", ""), errBusy)
 	// Calls for one firing do not count for the next: out of service, into the pool, and out
 	// again with another node that is not Ready.
 	s.after(time.Minute, "InService")
@@ -44,8 +44,8 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	s.after(time.Minute, "Warmed:Stopped")
 	s.after(time.Minute, "Pending")
 	s.after(time.Minute, "Pending:Wait")
-	if len(s.memory.Told) != 0 {
-		t.Errorf("remembers %+v of another firing", s.memory.Told)
+	if len(s.memory.Calls) != 0 {
+		t.Errorf("remembers %+v of another firing", s.memory.Calls)
 	}
 	s.does("", "has not registered yet")
 	s.node(false).does("", "not Ready")
@@ -131,7 +131,7 @@ func TestRace11RebootWhileWarming(t *testing.T) {
 
 func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait")
-	did, at := s.passes(40*time.Minute, heard)
+	did, at := s.passes(40*time.Minute, accepted)
 	if count(did, lifecycle.Heartbeat) != len(did)-1 || did[len(did)-1] != string(lifecycle.GiveUp) || len(did) < 9 || len(did) > 10 || at[0] > launchHook.Timeout/3 {
 		t.Errorf("did %v at %v", did, at)
 	}
@@ -146,7 +146,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	// The global timeout bounds it if that is shorter.
 	s = launched(t, "Pending").after(time.Second, "Pending:Wait")
 	s.Hooks[0].Global = 5 * time.Minute
-	if did, at := s.passes(10*time.Minute, heard); did[len(did)-1] != "GiveUp" || at[len(at)-1] != 5*time.Minute {
+	if did, at := s.passes(10*time.Minute, accepted); did[len(did)-1] != "GiveUp" || at[len(at)-1] != 5*time.Minute {
 		t.Errorf("did %v at %v", did, at)
 	}
 	// The next state shows that it was abandoned.
@@ -166,7 +166,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 	if d.Alarm {
 		t.Error("alarm at once")
 	}
-	s.told(d, errRefused)
+	s.call(d, errRefused)
 	if s.after(4*time.Minute, "Pending:Wait").decide().Alarm {
 		t.Error("alarm in the first half of the hook's time")
 	}
@@ -191,7 +191,7 @@ func TestRace15NetworkRestartsWhileItAnswers(t *testing.T) {
 
 func TestRace16TakenBackWhileJoining(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait")
-	s.told(s.after(4*time.Minute, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), heard)
+	s.call(s.after(4*time.Minute, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), accepted)
 	s.after(time.Minute, "Terminating").node(true).does("", "")
 	d := s.after(time.Minute, "Terminating:Wait").does("", "an Interruption has drained")
 	if d.Hook != "lifeboat-terminate" || s.memory.Result(lifecycle.Gone) != lifecycle.Undecided {
@@ -221,13 +221,13 @@ func TestRace17BackIntoThePool(t *testing.T) {
 
 	// After a restart its direction is unknown: the hooks show it.
 	s = begin(t).after(0, "Warmed:Pending:Wait")
-	s.told(s.does("Heartbeat lifeboat-launch", ""), errRefused)
-	s.told(s.does("Heartbeat lifeboat-terminate", ""), heard)
+	s.call(s.does("Heartbeat lifeboat-launch", ""), errRefused)
+	s.call(s.does("Heartbeat lifeboat-terminate", ""), accepted)
 	s.does("", "has no node")
 	s.after(31*time.Second, "Warmed:Pending:Wait").does("Complete lifeboat-terminate", "")
 	s = begin(t).after(0, "Warmed:Pending:Wait").node(true)
 	s.Node.Pods = 0
-	s.told(s.does("Heartbeat lifeboat-launch", ""), heard)
+	s.call(s.does("Heartbeat lifeboat-launch", ""), accepted)
 	s.after(10*time.Second, "Warmed:Pending:Wait").does("Delete", "of no use")
 	// Without a hook of Lifeboat's the node stays: the instance may be on its way back.
 	s = begin(t).after(0, "Warmed:Pending:Wait").node(true)
@@ -257,7 +257,7 @@ func TestRace19LostAndRepeatedEvents(t *testing.T) {
 	s.after(time.Second, "Pending:Wait").Node.Heartbeat = s.Now
 	s.does("Complete lifeboat-launch", "Ready")
 	// A second read changes nothing.
-	s.told(s.decide(), heard)
+	s.call(s.decide(), accepted)
 	for range 3 {
 		s.after(time.Second, "Pending:Wait").does("", "its state is to follow")
 	}
@@ -265,7 +265,7 @@ func TestRace19LostAndRepeatedEvents(t *testing.T) {
 
 func TestRace20ReadinessAskedOnceMore(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(false)
-	if did, _ := s.passes(25*time.Minute, heard); count(did, lifecycle.GiveUp) != 0 || count(did, lifecycle.Complete) != 0 {
+	if did, _ := s.passes(25*time.Minute, accepted); count(did, lifecycle.GiveUp) != 0 || count(did, lifecycle.Complete) != 0 {
 		t.Errorf("did %v", did)
 	}
 	s.Node.Ready = true
@@ -274,7 +274,7 @@ func TestRace20ReadinessAskedOnceMore(t *testing.T) {
 
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), errRefused)
+	s.call(s.does("Complete lifeboat-launch", ""), errRefused)
 	s.Hooks = []lifecycle.Hook{{Name: "lifeboat-launch-2", Own: true, Timeout: time.Minute}, terminateHook}
 	s.does("Complete lifeboat-launch-2", "Ready") // at once: it got no call yet
 	s.Hooks = []lifecycle.Hook{terminateHook}
@@ -293,7 +293,7 @@ func TestRace25InstancesOlderThanTheHook(t *testing.T) {
 
 func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), errRefused) // the agent was first
+	s.call(s.does("Complete lifeboat-launch", ""), errRefused) // the agent was first
 	s.after(time.Second, "Pending:Wait").does("", "is answered again")
 	s.after(time.Second, "InService").does("Untaint", "in service")
 	// No decision is an ABANDON: there is no such action.
@@ -310,7 +310,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 		launchHook, {Name: "lifeboat-second", Own: true, Timeout: time.Minute},
 		{Name: "codedeploy", Timeout: time.Minute}, {Name: "audit"}, terminateHook,
 	}
-	s.told(s.does("Complete lifeboat-launch lifeboat-second", ""), heard)
+	s.call(s.does("Complete lifeboat-launch lifeboat-second", ""), accepted)
 	s.after(time.Second, "Pending:Wait").does("", "the hooks codedeploy, audit still hold it")
 	did, _ := s.passes(time.Hour, errRefused) // it is tried again to see whether it was released
 	if len(did) != 1 {
@@ -364,9 +364,9 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 	// Without its agent, and without any permission on the node, an instance comes into
 	// service.
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(false)
-	s.told(s.after(200*time.Second, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), heard)
+	s.call(s.after(200*time.Second, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), accepted)
 	s.Node.Ready = true
-	s.told(s.does("Complete lifeboat-launch", ""), heard)
+	s.call(s.does("Complete lifeboat-launch", ""), accepted)
 	s.after(time.Second, "InService").does("Untaint", "")
 	// If the controller has no permission, it reports that and does not retry often.
 	s = launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
@@ -452,7 +452,7 @@ func FuzzDecide(f *testing.F) {
 				t.Errorf("%s: %s", s.State, d.Node)
 			}
 			if len(d.Hooks) > 0 {
-				s.told(d, []error{heard, errRefused, errBusy}[int(b)%3])
+				s.call(d, []error{accepted, errRefused, errBusy}[int(b)%3])
 			}
 		}
 	})

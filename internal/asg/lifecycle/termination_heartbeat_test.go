@@ -23,7 +23,7 @@ func TestHeartbeats(t *testing.T) {
 	for run := range 300 {
 		timeout := []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute, 2 * time.Hour}[dice.IntN(4)]
 		budget := time.Duration(1+dice.IntN(300)) * time.Minute
-		f := facts("Terminating:Wait", 0, told("a"))
+		f := facts("Terminating:Wait", 0, newNotice("a"))
 		f.InstanceID = fmt.Sprint("i-", run)
 		f.Seen.Hooks[0].Timeout, f.Seen.Hooks[0].Global = timeout, min(100*timeout, 48*time.Hour)
 		f.Deadline = notice.At(start.Add(budget), v1alpha1.DeadlineHard)
@@ -77,7 +77,7 @@ func TestHeartbeats(t *testing.T) {
 func TestHeartbeatsThatFail(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute, 2 * time.Hour} {
-		f := facts("Terminating:Wait", 0, told("a"))
+		f := facts("Terminating:Wait", 0, newNotice("a"))
 		f.Seen.Hooks[0].Timeout = timeout
 		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "nth", Terminating: true, Timeout: time.Hour, Global: 48 * time.Hour})
 		f.Deadline = notice.At(start.Add(time.Hour), v1alpha1.DeadlineHard)
@@ -108,7 +108,7 @@ func TestHeartbeatsThatFail(t *testing.T) {
 // The heartbeat must be repeated soon if the start of the hold is unknown.
 func TestHeartbeatWhoseTimeIsNotCertain(t *testing.T) {
 	t.Parallel()
-	f := facts("Terminating:Wait", 0, told(""))
+	f := facts("Terminating:Wait", 0, newNotice(""))
 	f.Seen.Hooks[0].Timeout = 30 * time.Second
 	d := DecideTermination(f)
 	if d.Do != Heartbeat || d.Status.ExpiryTime.Time.After(start) {
@@ -131,14 +131,14 @@ func TestHeartbeatsOfTwoHooks(t *testing.T) {
 		misses int32
 		says   string
 	}{
-		"both hear":                      {[]error{nil, nil}, 0, ""},
-		"one has let go":                 {[]error{gone, nil}, 0, ""},
-		"the other has":                  {[]error{nil, gone}, 0, ""},
-		"both have":                      {[]error{gone, gone}, 1, gone.Error()},
-		"one has, the other is not told": {[]error{busy, gone}, 1, "throttled"},
-		"one hears, the other is not":    {[]error{nil, busy}, 1, "throttled"},
+		"both hear":                        {[]error{nil, nil}, 0, ""},
+		"one has let go":                   {[]error{gone, nil}, 0, ""},
+		"the other has":                    {[]error{nil, gone}, 0, ""},
+		"both have":                        {[]error{gone, gone}, 1, gone.Error()},
+		"one has, the other is not called": {[]error{busy, gone}, 1, "throttled"},
+		"one hears, the other is not":      {[]error{nil, busy}, 1, "throttled"},
 	} {
-		f := facts("Terminating:Wait", 0, told("a"))
+		f := facts("Terminating:Wait", 0, newNotice("a"))
 		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "db", Own: true, Terminating: true, Timeout: time.Hour})
 		s := DecideTermination(f).Status
 		expires := s.ExpiryTime.Time

@@ -14,7 +14,7 @@ import (
 func TestLeavesPoolWhileEntering(t *testing.T) {
 	t.Parallel()
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
-	f := facts("Warmed:Pending:Wait", 0, told("a", returns))
+	f := facts("Warmed:Pending:Wait", 0, newNotice("a", returns))
 	at := func(state string, after time.Duration) TerminationDecision {
 		f.Seen.State, f.Now, f.Seen.Time, f.Due = state, start.Add(after), start.Add(after), start.Add(after)
 		d := DecideTermination(f)
@@ -54,7 +54,7 @@ func TestOneOfTwoAnswers(t *testing.T) {
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
 	for _, state := range []string{"Terminating:Wait", "Warmed:Pending:Wait", "Warmed:Terminating:Wait"} {
 		for _, isDrained := range []bool{false, true} {
-			f := facts(state, 4*time.Minute, told("a", returns))
+			f := facts(state, 4*time.Minute, newNotice("a", returns))
 			f.Drained, f.Due = isDrained, f.Now
 			sweep := Facts{
 				Now: f.Now, InstanceID: instance, State: state, At: Read(state), Seen: f.Now, Pool: true, HooksKnown: true,

@@ -51,26 +51,26 @@ func (f *TerminationFacts) heldSince() time.Time {
 // one intent is written for all.
 func (f *TerminationFacts) hold(s *Status) Hold {
 	timeout := time.Duration(s.TimeoutSeconds) * time.Second
-	h := Hold{Now: f.Now, InstanceID: f.InstanceID, Since: s.WaitingSince.Time, Told: map[string]Told{}}
+	h := Hold{Now: f.Now, InstanceID: f.InstanceID, Since: s.WaitingSince.Time, Calls: map[string]CallRecord{}}
 	_, h.Others = Split(f.Seen.Hooks, true)
-	var told Told
+	var record CallRecord
 	if s.LastHeartbeat != nil {
-		told = Told{At: s.LastHeartbeat.Time, Do: Heartbeat, Outcome: Accepted, Extended: s.LastHeartbeat.Time}
+		record = CallRecord{At: s.LastHeartbeat.Time, Do: Heartbeat, Outcome: Accepted, Extended: s.LastHeartbeat.Time}
 	}
 	if s.FailedHeartbeats > 0 {
-		told.Outcome, told.Tries, told.Extended = Failed, int(s.FailedHeartbeats), s.ExpiryTime.Add(-timeout)
+		record.Outcome, record.Tries, record.Extended = Failed, int(s.FailedHeartbeats), s.ExpiryTime.Add(-timeout)
 	}
-	if s.CompleteCallTime != nil && !s.CompleteCallTime.Time.Before(told.At) {
-		told.At, told.Do, told.Outcome, told.Tries, told.Completed = s.CompleteCallTime.Time, Complete, Accepted, int(s.Tries), s.CompleteCallTime.Time
+	if s.CompleteCallTime != nil && !s.CompleteCallTime.Time.Before(record.At) {
+		record.At, record.Do, record.Outcome, record.Tries, record.Completed = s.CompleteCallTime.Time, Complete, Accepted, int(s.Tries), s.CompleteCallTime.Time
 	}
 	for _, hook := range s.Hooks {
 		h.Own = append(h.Own, Hook{Name: hook.Name, Own: true, Terminating: true, Timeout: timeout})
-		if !hook.Accepted && told.Do == Complete {
-			told.Outcome, told.Completed = Failed, time.Time{}
+		if !hook.Accepted && record.Do == Complete {
+			record.Outcome, record.Completed = Failed, time.Time{}
 		}
 	}
 	for _, hook := range s.Hooks {
-		h.Told[hook.Name] = told
+		h.Calls[hook.Name] = record
 	}
 	return h
 }

@@ -16,7 +16,7 @@ var start = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-func told(token string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+func newNotice(token string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 	n := v1alpha1.Notice{
 		ID: "n" + token, Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Time: metav1.NewTime(start),
 		ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
@@ -48,30 +48,30 @@ func TestInstanceState(t *testing.T) {
 		do      Verb
 		pending bool
 	}{
-		"held":                                {facts("Terminating:Wait", time.Second, told("")), Nothing, true},
-		"held, drained":                       {drained(facts("Terminating:Wait", time.Second, told(""))), Complete, true},
+		"held":                                {facts("Terminating:Wait", time.Second, newNotice("")), Nothing, true},
+		"held, drained":                       {drained(facts("Terminating:Wait", time.Second, newNotice(""))), Complete, true},
 		"held, without an event":              {drained(facts("Terminating:Wait", time.Second)), Complete, true},
-		"not held yet":                        {drained(facts("Terminating", time.Second, told(""))), Nothing, true},
-		"not held yet, except in the event":   {drained(facts("Terminating", time.Second, told("a"))), Complete, true},
-		"the event is newer than the state":   {drained(facts("InService", 0, told("a"))), Complete, true},
-		"the state is newer than the event":   {drained(facts("InService", time.Second, told("a"))), Nothing, false},
-		"it went on":                          {drained(facts("Terminating:Proceed", time.Second, told("a"))), Nothing, false},
-		"it is gone":                          {drained(facts("", time.Second, told("a"))), Nothing, false},
-		"warming, launched":                   {drained(facts("Warmed:Pending:Wait", time.Second, told(""))), Nothing, false},
-		"warming, back from service":          {drained(facts("Warmed:Pending:Wait", time.Second, told("", returns))), Complete, true},
-		"warm":                                {drained(facts("Warmed:Stopped", time.Second, told("a", returns))), Nothing, false},
-		"joining":                             {drained(facts("Pending:Wait", time.Second, told(""))), Nothing, false},
-		"shrinking pool":                      {drained(facts("Warmed:Terminating:Wait", time.Second, told(""))), Complete, true},
-		"out of the pool, after a return":     {drained(facts("Warmed:Terminating:Wait", time.Second, told("a", returns))), Complete, true},
-		"out of the pool, to be drained":      {facts("Warmed:Terminating:Wait", time.Second, told("a", returns)), Nothing, true},
-		"out of the pool, not held yet":       {drained(facts("Warmed:Terminating", time.Second, told("a", returns))), Nothing, true},
-		"a state of a later release":          {drained(facts("Teleporting:Wait", time.Second, told(""))), Nothing, false},
-		"a drill":                             {drained(facts("InService", 0, told("a", drill))), Nothing, false},
-		"a drill, and it happens to be held":  {drained(facts("Terminating:Wait", time.Second, told("a", drill))), Complete, true},
-		"nothing is known":                    {drained(unseen(told(""))), Nothing, false},
-		"nothing is known but the event":      {drained(unseen(told("a"))), Complete, true},
-		"an agent names a hook":               {drained(unseen(told("a", func(n *v1alpha1.Notice) { n.Source = notice.SourceIMDS }))), Nothing, false},
-		"the event is of a hook of another's": {drained(unseen(told("a", func(n *v1alpha1.Notice) { n.LifecycleHook.Name = "nth" }))), Nothing, false},
+		"not held yet":                        {drained(facts("Terminating", time.Second, newNotice(""))), Nothing, true},
+		"not held yet, except in the event":   {drained(facts("Terminating", time.Second, newNotice("a"))), Complete, true},
+		"the event is newer than the state":   {drained(facts("InService", 0, newNotice("a"))), Complete, true},
+		"the state is newer than the event":   {drained(facts("InService", time.Second, newNotice("a"))), Nothing, false},
+		"it went on":                          {drained(facts("Terminating:Proceed", time.Second, newNotice("a"))), Nothing, false},
+		"it is gone":                          {drained(facts("", time.Second, newNotice("a"))), Nothing, false},
+		"warming, launched":                   {drained(facts("Warmed:Pending:Wait", time.Second, newNotice(""))), Nothing, false},
+		"warming, back from service":          {drained(facts("Warmed:Pending:Wait", time.Second, newNotice("", returns))), Complete, true},
+		"warm":                                {drained(facts("Warmed:Stopped", time.Second, newNotice("a", returns))), Nothing, false},
+		"joining":                             {drained(facts("Pending:Wait", time.Second, newNotice(""))), Nothing, false},
+		"shrinking pool":                      {drained(facts("Warmed:Terminating:Wait", time.Second, newNotice(""))), Complete, true},
+		"out of the pool, after a return":     {drained(facts("Warmed:Terminating:Wait", time.Second, newNotice("a", returns))), Complete, true},
+		"out of the pool, to be drained":      {facts("Warmed:Terminating:Wait", time.Second, newNotice("a", returns)), Nothing, true},
+		"out of the pool, not held yet":       {drained(facts("Warmed:Terminating", time.Second, newNotice("a", returns))), Nothing, true},
+		"a state of a later release":          {drained(facts("Teleporting:Wait", time.Second, newNotice(""))), Nothing, false},
+		"a drill":                             {drained(facts("InService", 0, newNotice("a", drill))), Nothing, false},
+		"a drill, and it happens to be held":  {drained(facts("Terminating:Wait", time.Second, newNotice("a", drill))), Complete, true},
+		"nothing is known":                    {drained(unseen(newNotice(""))), Nothing, false},
+		"nothing is known but the event":      {drained(unseen(newNotice("a"))), Complete, true},
+		"an agent names a hook":               {drained(unseen(newNotice("a", func(n *v1alpha1.Notice) { n.Source = notice.SourceIMDS }))), Nothing, false},
+		"the event is of a hook of another's": {drained(unseen(newNotice("a", func(n *v1alpha1.Notice) { n.LifecycleHook.Name = "nth" }))), Nothing, false},
 	} {
 		d := DecideTermination(test.facts)
 		if d.Do != test.do || d.Pending != test.pending {
@@ -92,7 +92,7 @@ func unseen(notices ...v1alpha1.Notice) TerminationFacts {
 // The intervals must grow.
 func TestHookIsCompletedUntilStateChanges(t *testing.T) {
 	t.Parallel()
-	f := drained(facts("Terminating:Wait", 0, told("a")))
+	f := drained(facts("Terminating:Wait", 0, newNotice("a")))
 	var at []time.Duration
 	for f.Now = start; f.Now.Before(start.Add(5 * time.Minute)); f.Now = f.Now.Add(time.Second) {
 		f.Seen.Time = f.Now
@@ -116,7 +116,7 @@ func TestHookIsCompletedUntilStateChanges(t *testing.T) {
 
 func TestWithoutAStateItGivesUp(t *testing.T) {
 	t.Parallel()
-	f := drained(unseen(told("a")))
+	f := drained(unseen(newNotice("a")))
 	tries := 0
 	for range 1000 {
 		f.Due = f.Now
@@ -141,7 +141,7 @@ func TestWithoutAStateItGivesUp(t *testing.T) {
 // A launch hook must not be taken for the hook of a return forever.
 func TestLaunchHookBeforeWarmPool(t *testing.T) {
 	t.Parallel()
-	f := drained(facts("Warmed:Pending:Wait", 0, told("", func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn })))
+	f := drained(facts("Warmed:Pending:Wait", 0, newNotice("", func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn })))
 	for range 200 {
 		f.Seen.Time, f.Due = f.Now, f.Now
 		d := DecideTermination(f)
@@ -190,7 +190,7 @@ func FuzzDecideTermination(f *testing.F) {
 	f.Add("Terminating:Wait", int64(0), true, true, "a")
 	f.Add("Warmed:Pending:Wait", int64(-100), false, true, "")
 	f.Fuzz(func(t *testing.T, state string, seen int64, isDrained, known bool, token string) {
-		x := facts(state, time.Duration(seen%1e6)*time.Millisecond, told(token))
+		x := facts(state, time.Duration(seen%1e6)*time.Millisecond, newNotice(token))
 		x.Drained, x.Seen.HooksKnown = isDrained, known
 		d := DecideTermination(x)
 		if d.Pending && (d.Status == nil || d.Do == Nothing && !d.Confirm && (d.Wake.IsZero() || d.Status.Message == "")) {

@@ -88,19 +88,19 @@ func (s *scenario) does(want, says string) lifecycle.Decision {
 	return d
 }
 
-// told calls the hooks of the decision, with this outcome.
-func (s *scenario) told(d lifecycle.Decision, outcome error) {
+// call calls the hooks of the decision, with this outcome.
+func (s *scenario) call(d lifecycle.Decision, outcome error) {
 	s.Helper()
 	if len(d.Hooks) == 0 {
-		s.Fatalf("%s, %s: no hook is told anything: %+v", s.Now.Format(time.TimeOnly), s.State, d)
+		s.Fatalf("%s, %s: no hook is called: %+v", s.Now.Format(time.TimeOnly), s.State, d)
 	}
 	for _, h := range d.Hooks {
-		s.memory = s.memory.Tell(h, s.Now, d.Do, outcome)
+		s.memory = s.memory.RecordCall(h, s.Now, d.Do, outcome)
 	}
 }
 
 var (
-	heard      error
+	accepted   error
 	errRefused = fmt.Errorf("completing: %w", cloud.ErrNoAction)
 	errBusy    = fmt.Errorf("completing: %w", cloud.ErrBusy)
 	denied     = &cloud.DeniedError{Err: errors.New("AccessDenied"), Fix: "allow autoscaling:CompleteLifecycleAction"}
@@ -114,7 +114,7 @@ func (s *scenario) passes(d time.Duration, outcome error) (did []string, at []ti
 		if made := s.decide(); made.Do != lifecycle.Nothing {
 			did, at = append(did, string(made.Do)), append(at, s.Now.Sub(from))
 			if len(made.Hooks) > 0 {
-				s.told(made, outcome)
+				s.call(made, outcome)
 			}
 		}
 	}

@@ -76,11 +76,11 @@ type stableError struct{ error }
 
 // Error returns the AWS error code and message.
 func (e stableError) Error() string {
-	var said smithy.APIError
-	if !errors.As(e.error, &said) {
+	var apiError smithy.APIError
+	if !errors.As(e.error, &apiError) {
 		return e.error.Error()
 	}
-	return said.ErrorCode() + ": " + said.ErrorMessage()
+	return apiError.ErrorCode() + ": " + apiError.ErrorMessage()
 }
 
 // Unwrap returns the complete error.

@@ -98,12 +98,12 @@ func TestAdoptUnsupportedPolicy(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
 		t.Helper()
 		g, notes := nodegroup.Adopt(o, v1alpha1.ManageAll)
-		said := strings.Join(notes, "\n")
+		text := strings.Join(notes, "\n")
 		switch {
-		case has == "" && (g.Spec.Management != v1alpha1.ManageAll || g.Spec.MixedInstances == nil || said != ""):
-			t.Errorf("adopted as %+v; %s", g.Spec, said)
-		case has != "" && (g.Spec.Management != v1alpha1.ManageHooks || g.Spec.LaunchTemplate != nil || !strings.Contains(said, has+", which a NodeGroup cannot express")):
-			t.Errorf("adopted as %+v; %s", g.Spec, said)
+		case has == "" && (g.Spec.Management != v1alpha1.ManageAll || g.Spec.MixedInstances == nil || text != ""):
+			t.Errorf("adopted as %+v; %s", g.Spec, text)
+		case has != "" && (g.Spec.Management != v1alpha1.ManageHooks || g.Spec.LaunchTemplate != nil || !strings.Contains(text, has+", which a NodeGroup cannot express")):
+			t.Errorf("adopted as %+v; %s", g.Spec, text)
 		}
 	})
 }

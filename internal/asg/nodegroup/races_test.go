@@ -184,7 +184,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 			t.Errorf("%s: %+v", m, f)
 		}
 		if finding.Has(p.Findings, finding.Broken) {
-			t.Errorf("%s: what only the operator can change is told as broken: %+v", m, p.Findings)
+			t.Errorf("%s: a fact that only the operator can change is a broken finding: %+v", m, p.Findings)
 		}
 	}
 	// EKS groups from before the Operator field: hooks may be changed, nothing
@@ -208,7 +208,7 @@ func TestRace35AbandonChosenByTimeout(t *testing.T) {
 	}{
 		"a terminate hook goes on":                             {group(), seen(), []string{}, ""},
 		"one that abandons is put right":                       {group(), seen(abandons), []string{"put hook lifeboat-terminate DefaultResult=CONTINUE"}, "terminate-hook-abandons"},
-		"it is said where it is only observed":                 {group(manage(v1alpha1.ManageNothing)), seen(abandons), []string{}, "terminate-hook-abandons"},
+		"it is reported if the group is only observed":         {group(manage(v1alpha1.ManageNothing)), seen(abandons), []string{}, "terminate-hook-abandons"},
 		"it abandons where undrained ones are kept":            {group(retain), seen(abandons, retains), []string{}, ""},
 		"keeping them takes both":                              {group(retain), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group InstanceLifecyclePolicy=retain"}, ""},
 		"nothing is kept by a hook that goes on":               {group(retain, manage(v1alpha1.ManageNothing)), seen(retains), []string{}, "retains-nothing"},

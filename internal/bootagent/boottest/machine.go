@@ -83,7 +83,7 @@ type Node struct {
 	beats     time.Time
 }
 
-// NewMachine creates the machine of an instance. Fleet or Follow tell it about changes of the
+// NewMachine creates the machine of an instance. Fleet or Follow notify it about changes of the
 // instance.
 func NewMachine(r *Region, id string, h Host) *Machine {
 	if h.Dice == nil {

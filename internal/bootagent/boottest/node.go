@@ -212,8 +212,8 @@ func (m *Machine) Wrong() []string {
 	return slices.Clone(m.wrong)
 }
 
-// Story formats the log for people, with times since the first entry.
-func (m *Machine) Story() string {
+// History formats the log for people, with times since the first entry.
+func (m *Machine) History() string {
 	var b strings.Builder
 	log := m.Log()
 	for _, e := range log {

@@ -11,9 +11,9 @@ import (
 
 // Code is the error code of an AWS error; empty for other errors.
 func Code(err error) string {
-	var said smithy.APIError
-	if errors.As(err, &said) {
-		return said.ErrorCode()
+	var apiError smithy.APIError
+	if errors.As(err, &apiError) {
+		return apiError.ErrorCode()
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 
 func TestAWSErrorText(t *testing.T) {
 	t.Parallel()
-	said := func(code string) error { return fmt.Errorf("calling: %w", &smithy.GenericAPIError{Code: code}) }
+	apiError := func(code string) error { return fmt.Errorf("calling: %w", &smithy.GenericAPIError{Code: code}) }
 	answered := func(status int) error {
 		return fmt.Errorf("calling: %w", &sdkhttp.ResponseError{ResponseError: &smithyhttp.ResponseError{
 			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: errors.New("no"),
@@ -26,10 +26,10 @@ func TestAWSErrorText(t *testing.T) {
 	}{
 		"nothing":          {},
 		"none of AWS's":    {err: errors.New("connection refused")},
-		"EC2's denial":     {err: said("UnauthorizedOperation"), code: "UnauthorizedOperation", denied: true},
-		"others' denial":   {err: said("AccessDenied"), code: "AccessDenied", denied: true},
-		"too many calls":   {err: said("Throttling"), code: "Throttling", throttled: true, busy: true},
-		"something wrong":  {err: said("ValidationError"), code: "ValidationError"},
+		"EC2's denial":     {err: apiError("UnauthorizedOperation"), code: "UnauthorizedOperation", denied: true},
+		"others' denial":   {err: apiError("AccessDenied"), code: "AccessDenied", denied: true},
+		"too many calls":   {err: apiError("Throttling"), code: "Throttling", throttled: true, busy: true},
+		"something wrong":  {err: apiError("ValidationError"), code: "ValidationError"},
 		"it does not work": {err: answered(http.StatusServiceUnavailable), busy: true},
 		"it is refused":    {err: answered(http.StatusBadRequest)},
 	} {

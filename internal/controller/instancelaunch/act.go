@@ -73,7 +73,7 @@ func (s *Sweep) carryOut(ctx context.Context, w *world, todo []task) int {
 func (s *Sweep) do(ctx context.Context, w *world, t *task) bool {
 	did := false
 	if t.decision.Alarm && s.once(t.entry, "alarm") {
-		s.tell(w, t, corev1.EventTypeWarning, "LaunchHeld", "the node is Ready, and its launch hook has held the instance for %s: "+
+		s.emit(w, t, corev1.EventTypeWarning, "LaunchHeld", "the node is Ready, and its launch hook has held the instance for %s: "+
 			"it is terminated at %s unless that is answered; %s", t.at.Sub(t.entry.memory.Held).Round(time.Second), moment(t.decision.Expires), t.decision.Reason)
 	}
 	switch t.decision.Do {
@@ -123,12 +123,12 @@ func (s *Sweep) note(ctx context.Context, w *world, t *task, hook string, err er
 	if do == lifecycle.Complete {
 		operation = "answer"
 	}
-	told := s.told(t.entry, t.member.At.Phase, hook, s.o.Clock(), do, err)
+	record := s.recordCall(t.entry, t.member.At.Phase, hook, s.o.Clock(), do, err)
 	outcome := lifecycle.OutcomeOf(err)
 	s.meters.calls.WithLabelValues(operation, string(outcome)).Inc()
-	s.report(ctx, w, t, hook, operation, told, err)
+	s.report(ctx, w, t, hook, operation, record, err)
 	switch {
-	case outcome == lifecycle.NoAction && told.Tries > 1:
+	case outcome == lifecycle.NoAction && record.Tries > 1:
 		s.o.Groups.RequestRefreshHooks(t.group) // its hooks may have changed
 	case do == lifecycle.Complete || outcome == lifecycle.NoAction:
 		s.o.Groups.RequestRefresh(t.group)
@@ -137,14 +137,14 @@ func (s *Sweep) note(ctx context.Context, w *world, t *task, hook string, err er
 }
 
 // report logs the result of a call, and emits Events for users.
-func (s *Sweep) report(ctx context.Context, w *world, t *task, hook, operation string, told lifecycle.Told, err error) {
+func (s *Sweep) report(ctx context.Context, w *world, t *task, hook, operation string, record lifecycle.CallRecord, err error) {
 	log := log.FromContext(ctx).WithValues("group", t.group, "instance", t.member.InstanceID, "hook", hook,
 		"state", t.member.State, "operation", operation, "because", t.decision.Reason)
 	switch {
 	case err == nil && t.decision.Do == lifecycle.Complete:
 		log.Info("completed a lifecycle hook")
 		if s.once(t.entry, "answered "+hook) {
-			s.tell(w, t, corev1.EventTypeNormal, "HookAnswered", "lifecycle hook %s was answered CONTINUE for instance %s: %s", hook, t.member.InstanceID, t.decision.Reason)
+			s.emit(w, t, corev1.EventTypeNormal, "HookAnswered", "lifecycle hook %s was answered CONTINUE for instance %s: %s", hook, t.member.InstanceID, t.decision.Reason)
 		}
 	case err == nil:
 		log.V(1).Info("extended a lifecycle hook")
@@ -152,10 +152,10 @@ func (s *Sweep) report(ctx context.Context, w *world, t *task, hook, operation s
 		if s.once(t.entry, "denied "+hook+operation) {
 			log.Info("not permitted to complete a lifecycle hook", "error", err.Error())
 			s.failed(t.group, t.member.InstanceID, s.o.Clock(), err.Error())
-			s.tellGroup(w, t.group, "HookDenied", "%s", err.Error())
+			s.emitForGroup(w, t.group, "HookDenied", "%s", err.Error())
 		}
 	default:
-		log.V(1).Info("a call for a lifecycle hook failed", "tries", told.Tries, "error", err.Error())
+		log.V(1).Info("a call for a lifecycle hook failed", "tries", record.Tries, "error", err.Error())
 	}
 }
 
@@ -164,6 +164,6 @@ func (s *Sweep) giveUp(ctx context.Context, w *world, t *task) {
 	log.FromContext(ctx).Info("gave up on an instance", "group", t.group, "instance", t.member.InstanceID, "hook", t.decision.Hook, "state", t.member.State, "because", t.decision.Reason)
 	s.meters.gaveUp.Inc()
 	s.failed(t.group, t.member.InstanceID, s.o.Clock(), "gave up waiting: "+t.decision.Reason)
-	s.tell(w, t, corev1.EventTypeWarning, "LaunchGivenUp", "instance %s is not extended any more: %s", t.member.InstanceID, t.decision.Reason)
+	s.emit(w, t, corev1.EventTypeWarning, "LaunchGivenUp", "instance %s is not extended any more: %s", t.member.InstanceID, t.decision.Reason)
 	s.o.Changed(t.group)
 }

@@ -31,7 +31,7 @@ type fakeGroup struct {
 	listed string        // the state that passes see
 	now    func() string // the state right before a call
 	age    time.Duration // the age of that state
-	told   []string
+	calls  []string
 }
 
 func member(state string) groupcache.Member {
@@ -60,7 +60,7 @@ func (a *fakeGroup) RequestRefreshNew()         {}
 func (a *fakeGroup) note(what string, on cloud.Action) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.told = append(a.told, what+" "+on.Hook)
+	a.calls = append(a.calls, what+" "+on.Hook)
 }
 
 func (a *fakeGroup) Complete(_ context.Context, on cloud.Action, r cloud.Result) error {
@@ -98,25 +98,25 @@ func sweeps(t *testing.T, a *fakeGroup, d time.Duration) []string {
 			t.Error(err)
 		}
 	})
-	return a.told
+	return a.calls
 }
 
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	// An unchanged state is answered.
 	a := &fakeGroup{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }}
-	if told := sweeps(t, a, 4*time.Second); !slices.Equal(told, []string{"CONTINUE lifeboat-launch"}) {
-		t.Errorf("told %v", told)
+	if calls := sweeps(t, a, 4*time.Second); !slices.Equal(calls, []string{"CONTINUE lifeboat-launch"}) {
+		t.Errorf("calls %v", calls)
 	}
 	// A changed state is never answered.
 	a = &fakeGroup{listed: "Pending:Wait", now: func() string { return "Warmed:Pending:Wait" }}
-	if told := sweeps(t, a, time.Minute); len(told) != 0 {
-		t.Errorf("told %v", told)
+	if calls := sweeps(t, a, time.Minute); len(calls) != 0 {
+		t.Errorf("calls %v", calls)
 	}
 	// With a stale state, as after a pause of the process, the hook gets a heartbeat and is not
 	// completed.
 	a = &fakeGroup{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }, age: 2 * time.Minute}
-	told := sweeps(t, a, 9*time.Minute)
-	if len(told) < 2 || slices.Contains(told, "CONTINUE lifeboat-launch") {
-		t.Errorf("told %v", told)
+	calls := sweeps(t, a, 9*time.Minute)
+	if len(calls) < 2 || slices.Contains(calls, "CONTINUE lifeboat-launch") {
+		t.Errorf("calls %v", calls)
 	}
 }

@@ -89,7 +89,7 @@ func (e *entry) action(id string) v1alpha1.LifecycleAction {
 		a.Expires = new(metav1.NewTime(t))
 	}
 	var last time.Time
-	for _, s := range e.memory.Told {
+	for _, s := range e.memory.Calls {
 		if s.Extended.After(last) {
 			last = s.Extended
 		}
@@ -138,7 +138,7 @@ func (b *Book) seed(groups []v1alpha1.NodeGroup) {
 			since := a.Since.Time
 			m := lifecycle.Memory{}.See(since, lifecycle.Read(a.State), false)
 			if a.LastHeartbeat != nil && a.Hook != "" {
-				m = m.Tell(a.Hook, a.LastHeartbeat.Time, lifecycle.Heartbeat, nil)
+				m = m.RecordCall(a.Hook, a.LastHeartbeat.Time, lifecycle.Heartbeat, nil)
 			}
 			b.entries[a.InstanceID] = &entry{group: name, state: a.State, memory: m}
 		}
@@ -251,14 +251,14 @@ func (b *Book) decided(e *entry, d lifecycle.Decision) bool {
 	return news
 }
 
-// told records a call for a hook, unless the instance is in another phase by now.
-func (b *Book) told(e *entry, phase lifecycle.Phase, hook string, at time.Time, do lifecycle.Verb, err error) lifecycle.Told {
+// recordCall records a call for a hook, unless the instance is in another phase by now.
+func (b *Book) recordCall(e *entry, phase lifecycle.Phase, hook string, at time.Time, do lifecycle.Verb, err error) lifecycle.CallRecord {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.memory.Phase == phase {
-		e.memory = e.memory.Tell(hook, at, do, err)
+		e.memory = e.memory.RecordCall(hook, at, do, err)
 	}
-	return e.memory.Told[hook]
+	return e.memory.Calls[hook]
 }
 
 // once reports whether this is the first time in this phase.

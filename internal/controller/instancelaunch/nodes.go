@@ -33,18 +33,18 @@ func (s *Sweep) applyToNode(ctx context.Context, w *world, t *task) {
 	switch t.decision.Node {
 	case lifecycle.Untaint:
 		if err = s.taint(ctx, t.node, false); err == nil {
-			s.tell(w, t, corev1.EventTypeNormal, "InService", "instance %s is in service in Auto Scaling group %sand takes pods", t.member.InstanceID, t.group)
+			s.emit(w, t, corev1.EventTypeNormal, "InService", "instance %s is in service in Auto Scaling group %sand takes pods", t.member.InstanceID, t.group)
 		}
 	case lifecycle.Taint:
 		if err = s.taint(ctx, t.node, true); err == nil {
-			s.tell(w, t, corev1.EventTypeWarning, "InWarmPool", "instance %s is in the warm pool of Auto Scaling group %s (%s), but its kubelet has started: "+
+			s.emit(w, t, corev1.EventTypeWarning, "InWarmPool", "instance %s is in the warm pool of Auto Scaling group %s (%s), but its kubelet has started: "+
 				"make its systemd unit wait for `lifeboatd agent boot`", t.member.InstanceID, t.group, t.member.State)
 		}
 	case lifecycle.Evict:
 		err = s.evict(ctx, t.node.Name)
 	case lifecycle.Delete:
 		if err = s.remove(ctx, t.node); err == nil {
-			s.tell(w, t, corev1.EventTypeNormal, "NodeOfWarmInstance", "the node was deleted: instance %s is %s", t.member.InstanceID, t.member.State)
+			s.emit(w, t, corev1.EventTypeNormal, "NodeOfWarmInstance", "the node was deleted: instance %s is %s", t.member.InstanceID, t.member.State)
 		}
 	}
 	log := log.FromContext(ctx).WithValues("node", t.node.Name, "instance", t.member.InstanceID, "state", t.member.State, "did", t.decision.Node)
@@ -101,8 +101,8 @@ func (s *Sweep) evict(ctx context.Context, node string) error {
 	return nil
 }
 
-// tell emits an Event on the node, or on the NodeGroup if there is no node.
-func (s *Sweep) tell(w *world, t *task, typ, reason, note string, args ...any) {
+// emit emits an Event on the node, or on the NodeGroup if there is no node.
+func (s *Sweep) emit(w *world, t *task, typ, reason, note string, args ...any) {
 	if t.node != nil {
 		s.o.Events.Eventf(t.node, nil, typ, reason, reason, note, args...)
 		return
@@ -112,8 +112,8 @@ func (s *Sweep) tell(w *world, t *task, typ, reason, note string, args ...any) {
 	}
 }
 
-// tellGroup emits a warning on the NodeGroup.
-func (s *Sweep) tellGroup(w *world, group, reason, note string, args ...any) {
+// emitForGroup emits a warning on the NodeGroup.
+func (s *Sweep) emitForGroup(w *world, group, reason, note string, args ...any) {
 	for _, g := range w.declared[group] {
 		s.o.Events.Eventf(g, nil, corev1.EventTypeWarning, reason, reason, note, args...)
 	}

@@ -253,7 +253,7 @@ func (s *Sweep) recordLaunch(ctx context.Context, w *world, l launchResult) bool
 			"after", l.at.Sub(l.was.Began).String(), "last", l.was.Reason, "inARow", failed)
 	}
 	if failed > 0 {
-		s.tellGroup(w, l.group, "LaunchesFail", "%d launches in a row have failed, the last that of %s: %s. "+
+		s.emitForGroup(w, l.group, "LaunchesFail", "%d launches in a row have failed, the last that of %s: %s. "+
 			"Auto Scaling keeps launching, more and more slowly: look at the instance's console output, "+
 			"and keep the next one with `aws autoscaling enter-standby` or a longer patience",
 			failed, l.id, cmp.Or(l.was.Reason, "no reason is known"))

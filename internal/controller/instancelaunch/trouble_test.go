@@ -89,7 +89,7 @@ func TestPodsInThePool(t *testing.T) {
 func TestHooksOfOtherTools(t *testing.T) {
 	other := emu.Hook{Name: "codedeploy", Transition: emu.Launching, Heartbeat: time.Hour}
 	inWorld(t, emu.Group{Desired: 1, Hooks: []emu.Hook{launchHook(), other}}, nil, func(w *world) {
-		w.until(5*time.Minute, "it is said who still holds it", func() bool {
+		w.until(5*time.Minute, "it is reported who still holds it", func() bool {
 			a := w.sweep.Actions("workers")
 			return len(a) == 1 && strings.Contains(a[0].Message, "it was answered, and the hook codedeploy still holds it")
 		})
@@ -105,7 +105,7 @@ func TestHooksOfOtherTools(t *testing.T) {
 }
 
 var (
-	eventIn  = regexp.MustCompile(`s\.tell(?:Group)?\([^"\n]*"([A-Z][A-Za-z]+)"`)
+	eventIn  = regexp.MustCompile(`s\.emit(?:ForGroup)?\([^"\n]*"([A-Z][A-Za-z]+)"`)
 	metricIn = regexp.MustCompile(`Name: "(lifeboat_[a-z_]+)"`)
 )
 

@@ -58,10 +58,10 @@ type world struct {
 
 // machine is the machine of an instance.
 type machine struct {
-	on      time.Time // zero: it is off
-	kubelet time.Time // when it started; zero: it does not run
-	beat    time.Time
-	told    bool // the agent has reported that it is done
+	on       time.Time // zero: it is off
+	kubelet  time.Time // when it started; zero: it does not run
+	beat     time.Time
+	reported bool // the agent has reported that it is done
 }
 
 // inWorld runs a test in a world with a group named workers.
@@ -202,8 +202,8 @@ func (w *world) machine(m emu.Member) {
 	}
 	warm := strings.HasPrefix(string(m.Target), "Warmed:")
 	if w.agent && warm {
-		if m.State == "Warmed:Pending:Wait" && !box.told && box.kubelet.IsZero() {
-			box.told = true
+		if m.State == "Warmed:Pending:Wait" && !box.reported && box.kubelet.IsZero() {
+			box.reported = true
 			for _, a := range w.server.States.AutoScaling.Actions(m.InstanceID) {
 				_ = w.server.States.AutoScaling.Complete(a.Ref, emu.Continue) // the test checks whether it is in time
 			}

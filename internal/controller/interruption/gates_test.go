@@ -189,7 +189,7 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 	}
 	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1alpha1.ReasonSurged })
 	if len(surged) != 1 {
-		t.Errorf("told %d times that it was surged", len(surged))
+		t.Errorf("%d entries about the surge", len(surged))
 	}
 }
 

@@ -64,8 +64,8 @@ func TestUnreadableAfterDrainHookIsRetried(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1alpha1.HookAfterDrain, ""))).
 		jobsFail(errors.New("connection refused"))
 	w.settle(time.Second)
-	if said := readyOf(w); w.wake != hookRetry || !strings.HasPrefix(said, "waits: hook leaders: making Job ") {
-		t.Errorf("looks again in %s: %s", w.wake, said)
+	if message := readyOf(w); w.wake != hookRetry || !strings.HasPrefix(message, "waits: hook leaders: making Job ") {
+		t.Errorf("requeued after %s: %s", w.wake, message)
 	}
 	w.withHookRunner().settle(hookRetry)
 	if len(w.jobs()) != 1 {

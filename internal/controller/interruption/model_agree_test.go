@@ -23,7 +23,7 @@ func TestModelOracleAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared, failures := 0, 0
-	tell := func(r *modelRun) {
+	record := func(r *modelRun) {
 		compared += r.bookkeeping.compared
 		for _, wrong := range r.wrong {
 			t.Errorf("run %d: %s", r.seed, wrong)
@@ -39,12 +39,12 @@ func TestModelOracleAgrees(t *testing.T) {
 				r.changePolicy()
 				r.compareRandom()
 			}
-			tell(r)
+			record(r)
 		})
 	}
 	// In these runs the product writes the records: records of groups occur only here.
 	for seed := uint64(1); seed <= worlds()/40 && failures < maxFailures(); seed++ {
-		tell(playModel(t, seed, metrics, func(r *modelRun) {
+		record(playModel(t, seed, metrics, func(r *modelRun) {
 			r.compares = true
 			r.group = &modelGroup{modelRun: r, members: map[string]*modelMember{}}
 		}))

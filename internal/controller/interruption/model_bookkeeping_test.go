@@ -65,7 +65,7 @@ type instanceHistory struct {
 	passes     int
 	burst      time.Time // start of the interval in which passes are counted
 	overrides  []string  // pods that were deleted although a budget held them
-	told       map[string]bool
+	announced  map[string]bool
 }
 
 // disturbance is a time span with a fault.
@@ -114,7 +114,7 @@ func (b *bookkeeping) nodes() []*corev1.Node {
 func (b *bookkeeping) inst(id string) *instanceHistory {
 	p := b.insts[id]
 	if p == nil {
-		p = &instanceHistory{accepted: map[string]time.Time{}, told: map[string]bool{}}
+		p = &instanceHistory{accepted: map[string]time.Time{}, announced: map[string]bool{}}
 		b.insts[id] = p
 	}
 	return p
@@ -199,7 +199,7 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 		i.accepted[n.ID], b.durable[n.ID] = now, true
 		b.run.note("accepted %s", n.ID)
 		if !n.Withdrawn {
-			b.run.c.At(now.Add(noticeDue), "heard "+n.ID, func() { b.checkNoticeHandled(in.Name, n.ID, now) })
+			b.run.c.At(now.Add(noticeDue), "notice "+n.ID, func() { b.checkNoticeHandled(in.Name, n.ID, now) })
 		}
 		if d := n.Deadline; d != nil && d.Time.After(now) {
 			name := c.Key.Name
@@ -209,7 +209,7 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 	for _, h := range in.Status.Timeline {
 		if h.Reason == v1alpha1.ReasonProtectionOverridden {
 			for _, name := range podsIn(h.Message) {
-				i.told[name] = true
+				i.announced[name] = true
 			}
 		}
 	}

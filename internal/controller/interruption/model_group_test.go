@@ -110,7 +110,7 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 		}
 		g.move(m, state)
 		hold := g.c.Between(0, 40*time.Second) // load balancer deregistration
-		tell := func(after time.Duration, source string) {
+		announce := func(after time.Duration, source string) {
 			n := s.notice(notice.KindAutoScalingTermination, g.c.Now())
 			n.Source, n.InstanceAction, n.LifecycleHook = source, action, &v1alpha1.LifecycleHookInvocation{Group: "workers"}
 			n.Subject = "workers/" + m.id
@@ -120,7 +120,7 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 			s.send(n, g.c.Now().Add(after))
 		}
 		if g.c.Chance(.7) {
-			tell(g.c.Between(time.Second, 25*time.Second), notice.SourceAutoScaling)
+			announce(g.c.Between(time.Second, 25*time.Second), notice.SourceAutoScaling)
 		}
 		g.c.After(hold, "hook", func() {
 			if m.state != state {
@@ -129,7 +129,7 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 			m.firing++
 			m.token, m.held, m.expires = fmt.Sprintf("token-%s-%d", m.id, m.firing), g.c.Now(), g.c.Now().Add(g.timeout)
 			g.move(m, state+":Wait")
-			tell(g.c.Between(time.Second, 20*time.Second), pick(g.modelRun, notice.SourceQueue, notice.SourceAutoScaling))
+			announce(g.c.Between(time.Second, 20*time.Second), pick(g.modelRun, notice.SourceQueue, notice.SourceAutoScaling))
 		})
 	})
 	s.until(s.at.Add(90 * time.Minute))

@@ -38,7 +38,7 @@ func (b *bookkeeping) checkNoticeHandled(instance, id string, from time.Time) {
 	due := b.quietSpan(latest(from, b.inst(instance).changed), noticeDue+b.run.slack())
 	if now := b.run.c.Now(); due.After(now) || b.run.life == nil {
 		if now.Before(b.busyUntil) {
-			b.run.c.At(latest(due, now.Add(time.Second)), "heard "+id, func() { b.checkNoticeHandled(instance, id, from) })
+			b.run.c.At(latest(due, now.Add(time.Second)), "notice "+id, func() { b.checkNoticeHandled(instance, id, from) })
 		}
 		return
 	}

@@ -85,7 +85,7 @@ func (b *bookkeeping) checkDeadline(instance string) {
 		grace := time.Duration(*page.pod.Spec.TerminationGracePeriodSeconds) * time.Second
 		due := b.quietSpan(latest(from, page.bound, d.deadline.Time.Add(-modelMargin-grace)), askWithin+b.run.slack())
 		if b.countObligation(due); due.Before(now) && (page.asked.IsZero() || page.asked.After(due)) {
-			b.run.fail("pod %s on %s had to be asked to stop by %s, and was at %s: %s", page.pod.Name, instance, b.at(due), b.at(page.asked), said(in, uid))
+			b.run.fail("pod %s on %s had to be asked to stop by %s, and was at %s: %s", page.pod.Name, instance, b.at(due), b.at(page.asked), podReason(in, uid))
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (b *bookkeeping) checkEnd() {
 	})
 	for id, i := range b.insts {
 		for _, pod := range i.overrides {
-			if !i.told[pod] {
+			if !i.announced[pod] {
 				b.run.fail("pod %s was deleted although a budget held it, and the record of %s does not say so", pod, id)
 			}
 		}
@@ -197,8 +197,8 @@ func (r *modelRun) slack() time.Duration {
 	return 3*(r.chaos.lag+r.chaos.sluggish+r.chaos.slow) + staleCacheRequeue
 }
 
-// said is the record's reason for a pod.
-func said(in *v1alpha1.Interruption, pod types.UID) string {
+// podReason is the record's reason for a pod.
+func podReason(in *v1alpha1.Interruption, pod types.UID) string {
 	for _, left := range record.Drain(&in.Status).PendingPods {
 		if left.UID == pod {
 			return left.State + ": " + left.Reason

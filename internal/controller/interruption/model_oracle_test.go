@@ -233,8 +233,8 @@ func (c case_) begun() time.Time {
 	return time.Time{}
 }
 
-// said is a person's hold of this interruption, or nil.
-func (c case_) said() *v1alpha1.UserAction {
+// activeHold is a person's hold of this interruption, or nil.
+func (c case_) activeHold() *v1alpha1.UserAction {
 	hold, since := c.record.Spec.Hold, c.record.Status.Since
 	if hold == nil || c.isFuture(hold) || since != nil && !hold.Time.After(since.Time) {
 		return nil
@@ -246,13 +246,13 @@ func (c case_) said() *v1alpha1.UserAction {
 func (c case_) isFuture(a *v1alpha1.UserAction) bool { return a.Time.After(c.now.Add(5 * time.Minute)) }
 
 func (c case_) held() bool {
-	hold := c.said()
+	hold := c.activeHold()
 	return hold != nil && (hold.Until == nil || hold.Until.After(c.now))
 }
 
 // released is when the last hold ended. In the model's worlds a hold ends only when it expires.
 func (c case_) released() time.Time {
-	if hold := c.said(); hold != nil && hold.Until != nil && hold.Until.Time.Before(c.now) {
+	if hold := c.activeHold(); hold != nil && hold.Until != nil && hold.Until.Time.Before(c.now) {
 		return hold.Until.Time
 	}
 	return time.Time{}

@@ -41,9 +41,9 @@ type controllerProcess struct {
 	hinted   bool
 	queue    map[string]*item
 	leads    bool
-	// left is when the watch showed that a pod leaves, and told when the record did.
-	left map[string]time.Time
-	told map[types.UID]told
+	// left is when the watch showed that a pod leaves, and seenAsked when the record did.
+	left      map[string]time.Time
+	seenAsked map[types.UID]seenAsked
 }
 
 // begin starts a process whose caches show the current state. It works once they are synced.
@@ -52,7 +52,7 @@ func (r *modelRun) begin() *controllerProcess {
 	l := &controllerProcess{
 		Process: model.NewProcess(fmt.Sprintf("life %d", r.lives), r.Server, r.c),
 		run:     r, watches: map[string]*podWatch{}, queue: map[string]*item{},
-		left: map[string]time.Time{}, told: map[types.UID]told{},
+		left: map[string]time.Time{}, seenAsked: map[types.UID]seenAsked{},
 	}
 	l.Lag = r.lag
 	c := l.Client()
@@ -188,9 +188,9 @@ func (l *controllerProcess) pass(ctx context.Context, key string) (reconcile.Res
 	return reconcile.AsReconciler(l.Client(), l.loop).Reconcile(ctx, request)
 }
 
-// told is when a process read in a record that a pod was asked to stop, and the time of the
+// seenAsked is when a process read in a record that a pod was asked to stop, and the time of the
 // request in the record.
-type told struct{ at, asked time.Time }
+type seenAsked struct{ at, asked time.Time }
 
 // leaving identifies a deletion with its grace.
 func leaving(p *corev1.Pod) string {
@@ -256,11 +256,11 @@ func (l *controllerProcess) enqueueRecord(c model.Change) {
 	}
 	if is != nil {
 		for _, left := range record.Drain(&is.Status).PendingPods {
-			switch known, ok := l.told[left.UID]; {
+			switch known, ok := l.seenAsked[left.UID]; {
 			case left.EvictionTime == nil:
-				delete(l.told, left.UID)
+				delete(l.seenAsked, left.UID)
 			case !ok || !known.asked.Equal(left.EvictionTime.Time):
-				l.told[left.UID] = told{l.run.c.Now(), left.EvictionTime.Time}
+				l.seenAsked[left.UID] = seenAsked{l.run.c.Now(), left.EvictionTime.Time}
 			}
 		}
 	}

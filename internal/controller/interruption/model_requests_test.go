@@ -152,8 +152,8 @@ func (b *bookkeeping) checkNotTwice(q *model.Request, pod *corev1.Pod) {
 	}
 	// If both the watch and the record are stale the request may be repeated: the API server
 	// then does nothing.
-	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < status.EvictionCacheLag {
-		b.run.fail("%s: its record said so at %s", q, b.at(told.at))
+	if seenAsked, ok := l.seenAsked[pod.UID]; ok && seenAsked.at.Before(began) && began.Sub(seenAsked.asked) < status.EvictionCacheLag {
+		b.run.fail("%s: its record said so at %s", q, b.at(seenAsked.at))
 	}
 	b.repeats++
 }

@@ -37,7 +37,7 @@ func TestModel(t *testing.T) {
 		}
 		r := modelRunOf(t, seed, metrics)
 		t.Logf("run %d:\n%s", seed, strings.Join(r.log, "\n"))
-		tellWrong(t, r)
+		reportViolations(t, r)
 		return
 	}
 	next, until := atomic.Uint64{}, time.Time{}
@@ -65,7 +65,7 @@ func TestModel(t *testing.T) {
 					tally[shard].add(r)
 					if len(r.wrong) > 0 {
 						failures++
-						tellWrong(t, r)
+						reportViolations(t, r)
 					}
 				}
 			})
@@ -149,7 +149,7 @@ func playModel(t *testing.T, seed uint64, metrics *status.Metrics, with func(*mo
 	return r
 }
 
-func tellWrong(t *testing.T, r *modelRun) {
+func reportViolations(t *testing.T, r *modelRun) {
 	t.Helper()
 	for _, wrong := range r.wrong {
 		t.Errorf("run %d: %s\nreplay it: LIFEBOAT_MODEL_SEED=%d go test ./internal/controller/interruption -run 'TestModel$' -v", r.seed, wrong, r.seed)

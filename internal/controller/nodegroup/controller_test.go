@@ -28,11 +28,11 @@ func TestGroupIsCreatedThenItsPool(t *testing.T) {
 	wants(t, g, v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
 	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonInSync, "matches the spec")
 	if w.hints == 0 {
-		t.Error("the watch was not told that the hooks are others")
+		t.Error("the watch did not get the changed hooks")
 	}
-	heard := w.heard()
-	if len(heard) != 2 || !strings.HasPrefix(heard[0], "Normal CreateGroup create group: ") || !strings.HasPrefix(heard[1], "Normal PutWarmPool ") {
-		t.Errorf("events: %q", heard)
+	emitted := w.newEvents()
+	if len(emitted) != 2 || !strings.HasPrefix(emitted[0], "Normal CreateGroup create group: ") || !strings.HasPrefix(emitted[1], "Normal PutWarmPool ") {
+		t.Errorf("events: %q", emitted)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestGroupIsDeletedWithoutInstances(t *testing.T) {
 		t.Fatalf("%s; %s", diff, g.Status.Deletion)
 	}
 	w.delete()
-	w.heard()
+	w.newEvents()
 	for range 10 {
 		w.pass()
 		w.now = w.now.Add(15 * time.Second)
@@ -55,8 +55,8 @@ func TestGroupIsDeletedWithoutInstances(t *testing.T) {
 		t.Fatalf("did %v with an instance in service", w.steps)
 	}
 	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonDeleting, "i-1 (InService)")
-	if heard := w.heard(); len(heard) != 1 || !strings.Contains(heard[0], "DeletionWaits") || !strings.Contains(heard[0], "--min-size 0") {
-		t.Errorf("events: %q", heard)
+	if emitted := w.newEvents(); len(emitted) != 1 || !strings.Contains(emitted[0], "DeletionWaits") || !strings.Contains(emitted[0], "--min-size 0") {
+		t.Errorf("events: %q", emitted)
 	}
 	// A direct read is needed: an instance may have appeared since the watch's.
 	w.at.Instances = []nodegroup.Instance{member("i-2", "Warmed:Stopped")}

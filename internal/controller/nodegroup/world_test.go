@@ -256,8 +256,8 @@ func wants(t *testing.T, g *v1alpha1.NodeGroup, condition string, status metav1.
 	}
 }
 
-// heard returns the Events so far.
-func (w *world) heard() []string {
+// newEvents returns the Events so far.
+func (w *world) newEvents() []string {
 	var all []string
 	for {
 		select {

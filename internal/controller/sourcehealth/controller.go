@@ -58,8 +58,8 @@ var degradedTotal = metric.Definition{
 // Definitions are the metrics of this package.
 func Definitions() []metric.Definition { return []metric.Definition{degradedTotal} }
 
-// again is the requeue interval after a conflict.
-const again = 250 * time.Millisecond
+// conflictRetry is the requeue interval after a conflict.
+const conflictRetry = 250 * time.Millisecond
 
 // New returns the controller, or an error if its metric is already registered.
 func New(o Options) (*Controller, error) {
@@ -73,7 +73,7 @@ func New(o Options) (*Controller, error) {
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("unheard").
+		Named("sourcehealth").
 		For(&v1alpha1.Interruption{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
@@ -88,7 +88,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	if in.Status.Since != nil {
 		since = in.Status.Since.Time
 	}
-	missing, ok := notice.Unheard(in.Spec.Notices, since)
+	missing, ok := notice.MissedByQueue(in.Spec.Notices, since)
 	if !ok {
 		return c.restore(ctx, in, since)
 	}
@@ -110,7 +110,7 @@ func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, mis
 	}
 	err := c.set(ctx, in, metav1.ConditionTrue, v1alpha1.ReasonMissingFromQueue, message)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: again}, nil
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("setting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
@@ -126,16 +126,16 @@ func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, mis
 // longer contain the other source's notice, such as a lifecycle state that has
 // passed.
 func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, since time.Time) (reconcile.Result, error) {
-	said := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
-	if said == nil || said.Status != metav1.ConditionTrue {
+	current := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+	if current == nil || current.Status != metav1.ConditionTrue {
 		return reconcile.Result{}, nil
 	}
-	if kind, _, _ := strings.Cut(said.Message, " "); !notice.Heard(in.Spec.Notices, since, kind) {
+	if kind, _, _ := strings.Cut(current.Message, " "); !notice.ReceivedByQueue(in.Spec.Notices, since, kind) {
 		return reconcile.Result{}, nil
 	}
 	err := c.set(ctx, in, metav1.ConditionFalse, v1alpha1.ReasonNoticeReceived, "the queue delivered the notice late")
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: again}, nil
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("resetting the condition WiringDegraded: %w", client.IgnoreNotFound(err))

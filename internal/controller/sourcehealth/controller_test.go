@@ -98,8 +98,8 @@ func (w *world) condition() *metav1.Condition {
 
 func TestMissingQueueNoticeIsReportedOnce(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceIMDS, start))
-	if again := w.pass(time.Second); again != 14*time.Second || w.condition() != nil {
-		t.Errorf("looks again in %s, condition %v", again, w.condition())
+	if conflictRetry := w.pass(time.Second); conflictRetry != 14*time.Second || w.condition() != nil {
+		t.Errorf("looks again in %s, condition %v", conflictRetry, w.condition())
 	}
 	w.pass(14 * time.Second)
 	want := "SpotInterruption was reported by imds but not by the queue: the rule for SpotInterruption is misspelt; write it as AWS does"
@@ -148,19 +148,19 @@ func TestMissedNoticeStaysReported(t *testing.T) {
 
 func TestNoReportIfQueueDelivered(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceQueue, start), spot(notice.SourceIMDS, start))
-	if again := w.pass(time.Hour); again != 0 || w.condition() != nil || w.asked != 0 {
-		t.Errorf("looks again in %s, condition %v, asked %d times", again, w.condition(), w.asked)
+	if conflictRetry := w.pass(time.Hour); conflictRetry != 0 || w.condition() != nil || w.asked != 0 {
+		t.Errorf("looks again in %s, condition %v, asked %d times", conflictRetry, w.condition(), w.asked)
 	}
 }
 
 func TestConcurrentStatusWriteIsRetried(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceEC2, start))
 	w.refuse = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("interruptions").GroupResource(), instance, nil)
-	again := w.pass(time.Minute)
-	if again == 0 || w.condition() != nil || len(w.events.Events) != 0 {
-		t.Fatalf("looks again in %s, condition %v", again, w.condition())
+	conflictRetry := w.pass(time.Minute)
+	if conflictRetry == 0 || w.condition() != nil || len(w.events.Events) != 0 {
+		t.Fatalf("looks again in %s, condition %v", conflictRetry, w.condition())
 	}
-	w.pass(again)
+	w.pass(conflictRetry)
 	if w.condition() == nil || w.asked != 1 {
 		t.Errorf("condition %v, asked %d times", w.condition(), w.asked)
 	}

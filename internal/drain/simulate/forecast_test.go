@@ -72,10 +72,10 @@ func facts(in time.Duration, pods []*corev1.Pod, budgets ...*policyv1.PodDisrupt
 	}
 }
 
-// told formats an outcome: pod, step, asked, gone, grace, overrides.
-func told(fates []simulate.PodOutcome) []string {
+// formatOutcomes formats an outcome: pod, step, asked, gone, grace, overrides.
+func formatOutcomes(outcomes []simulate.PodOutcome) []string {
 	var lines []string
-	for _, f := range fates {
+	for _, f := range outcomes {
 		line := fmt.Sprintf("%s %s", f.Pod.Name, f.Step)
 		if !f.Asked.IsZero() {
 			line += fmt.Sprintf(" asked %+.0f gone %+.0f grace %.0f/%.0f", f.Asked.Sub(now).Seconds(), f.Gone.Sub(now).Seconds(), f.Grace.Seconds(), f.Wants.Seconds())
@@ -130,7 +130,7 @@ func TestMake(t *testing.T) {
 			[]string{"agent Stays"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, told(simulate.Simulate(c.facts))); diff != "" {
+			if diff := cmp.Diff(c.want, formatOutcomes(simulate.Simulate(c.facts))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -163,9 +163,9 @@ func TestMakeInvariants(t *testing.T) {
 			budgets = append(budgets, budget(fmt.Sprintf("app%d", app), int32(5+r.IntN(5)), int32(r.IntN(3))))
 		}
 		f := facts(time.Duration(r.IntN(200))*time.Second, pods, budgets...)
-		fates := simulate.Simulate(f)
+		outcomes := simulate.Simulate(f)
 		seen := map[string]bool{}
-		for _, fate := range fates {
+		for _, fate := range outcomes {
 			seen[fate.Pod.Name] = true
 			switch {
 			case fate.Asked.After(f.Deadline.Time.Time):
@@ -175,14 +175,14 @@ func TestMakeInvariants(t *testing.T) {
 			case fate.Fits && fate.Gone.After(f.Deadline.Time.Time):
 				t.Errorf("seed %d: %s fits but ends after the deadline", seed, fate.Pod.Name)
 			case fate.Step == "" || fate.Reason == "":
-				t.Errorf("seed %d: nothing is said about %s", seed, fate.Pod.Name)
+				t.Errorf("seed %d: no outcome of %s", seed, fate.Pod.Name)
 			}
 		}
-		if len(seen) != len(pods) || len(fates) != len(pods) {
-			t.Errorf("seed %d: %d fates of %d pods", seed, len(fates), len(pods))
+		if len(seen) != len(pods) || len(outcomes) != len(pods) {
+			t.Errorf("seed %d: %d fates of %d pods", seed, len(outcomes), len(pods))
 		}
 		if t.Failed() {
-			t.Fatal(strings.Join(told(fates), "\n"))
+			t.Fatal(strings.Join(formatOutcomes(outcomes), "\n"))
 		}
 	}
 }

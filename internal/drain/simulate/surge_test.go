@@ -114,9 +114,9 @@ func TestSurgeGatesAndOrdersAreSimulated(t *testing.T) {
 		}, []string{"cache Evict asked +0 gone +15 grace 15/15", "web Evict asked +15 gone +40 grace 25/25", "kafka Evict asked +40 gone +60 grace 20/20", "log Stays"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fates := simulate.Simulate(c.make())
-			got := told(fates)
-			for i, f := range fates {
+			outcomes := simulate.Simulate(c.make())
+			got := formatOutcomes(outcomes)
+			for i, f := range outcomes {
 				if !f.Surged.IsZero() {
 					got[i] += fmt.Sprintf(" surged %+.0f", f.Surged.Sub(now).Seconds())
 				}

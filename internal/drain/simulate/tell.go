@@ -11,15 +11,15 @@ import (
 
 // outcomeList decides for each pod whether it fits, and sorts the outcomes.
 func (w *world) outcomeList() []PodOutcome {
-	fates := make([]PodOutcome, 0, len(w.outcomes))
+	outcomes := make([]PodOutcome, 0, len(w.outcomes))
 	for _, f := range w.outcomes {
 		f.Fits = w.fits(f)
-		fates = append(fates, *f)
+		outcomes = append(outcomes, *f)
 	}
-	slices.SortStableFunc(fates, func(a, b PodOutcome) int {
+	slices.SortStableFunc(outcomes, func(a, b PodOutcome) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Asked.Compare(b.Asked), compareNames(a.Pod, b.Pod))
 	})
-	return fates
+	return outcomes
 }
 
 func (w *world) fits(f *PodOutcome) bool {

@@ -153,12 +153,12 @@ func (s *Source) read(group *groupcache.Group, nodes map[string]nodeInfo, open [
 		case enteringPool:
 			m.episode = node.uid // the Node is deleted when the instance returns, so each return has another UID
 		case inService:
-			said, stands := lastOpen(open, m)
-			if !stands {
+			latest, isOpen := lastOpen(open, m)
+			if !isOpen {
 				continue
 			}
-			if said.Source == notice.SourceQueue {
-				m.episode = said.ID // a later notice of the queue needs its own withdrawal
+			if latest.Source == notice.SourceQueue {
+				m.episode = latest.ID // a later notice of the queue needs its own withdrawal
 			}
 		}
 		// The wait started at the latest when the group was read.
@@ -172,12 +172,12 @@ func (s *Source) read(group *groupcache.Group, nodes map[string]nodeInfo, open [
 // lastOpen returns the last open notice about the termination of the instance
 // by its group. It skips drills: they do not come from the group, and stay open
 // while the instance is in service.
-func lastOpen(open []notice.Notice, m member) (said notice.Notice, stands bool) {
+func lastOpen(open []notice.Notice, m member) (latest notice.Notice, isOpen bool) {
 	for _, n := range open {
 		if n.InstanceID == m.instance && n.Kind == notice.KindAutoScalingTermination && !n.Drill &&
 			(n.Subject == m.subject() || n.Source == notice.SourceQueue) {
-			said, stands = n, true
+			latest, isOpen = n, true
 		}
 	}
-	return said, stands
+	return latest, isOpen
 }

@@ -244,10 +244,10 @@ func TestDenied(t *testing.T) {
 				return a.Said("cannot poll AWS, retrying", `"reason"="accessDenied"`, "grant autoscaling:"+action+" on") == 1
 			})
 			if stillHeard {
-				a.Until("it is heard without a deadline", func() bool { return len(a.Notices(ids[0])) == 1 && a.Notices(ids[0])[0].Deadline == nil })
+				a.Until("it is received without a deadline", func() bool { return len(a.Notices(ids[0])) == 1 && a.Notices(ids[0])[0].Deadline == nil })
 			}
 			a.server.Gate.LiftAll()
-			a.Until("it is heard with its deadline, once it may ask", func() bool { return len(a.Notices(ids[0])) == 1 && a.Notices(ids[0])[0].Deadline != nil })
+			a.Until("it is received with its deadline, once it may ask", func() bool { return len(a.Notices(ids[0])) == 1 && a.Notices(ids[0])[0].Deadline != nil })
 		})
 	}
 }

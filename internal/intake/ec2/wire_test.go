@@ -238,7 +238,7 @@ func TestDenied(t *testing.T) {
 	})
 	a.rounds("DescribeInstanceStatus", 20)
 	if got := a.Said("grant ec2:DescribeInstanceStatus"); got != 1 {
-		t.Errorf("it said so %d times in a moment, for four questions", got)
+		t.Errorf("it logged that %d times in a moment, for four questions", got)
 	}
 	a.server.Gate.LiftAll()
 	_, err := a.server.States.EC2.ScheduleMaintenance(id, emu.Maintenance{Code: "instance-stop", NotBefore: time.Now().Add(time.Hour)})

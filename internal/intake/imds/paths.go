@@ -33,11 +33,11 @@ var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 // (EC2 User Guide, "Spot Instance interruption notices"). With an unreadable
 // time the notice has no deadline: the interruption itself is certain.
 func readSpot(text string) (notice.Notice, error) {
-	var said struct{ Action, Time string }
-	if err := object(text, &said); err != nil {
+	var content struct{ Action, Time string }
+	if err := object(text, &content); err != nil {
 		return notice.Notice{}, err
 	}
-	action := strings.ToLower(strings.TrimSpace(said.Action))
+	action := strings.ToLower(strings.TrimSpace(content.Action))
 	switch action {
 	case notice.ActionTerminate, notice.ActionStop, notice.ActionHibernate:
 	default:
@@ -46,7 +46,7 @@ func readSpot(text string) (notice.Notice, error) {
 	n := about(notice.KindSpotInterruption, pathSpot)
 	n.InstanceAction = action
 	n.Description, n.ID = "EC2 takes the spot instance back", poll.ID(Name, n.Kind, action, "")
-	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.Time))
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(content.Time))
 	switch known := err == nil && poll.Plausible(at); {
 	case known:
 		n.Deadline = notice.At(at.UTC(), v1alpha1.DeadlineHard)
@@ -64,13 +64,13 @@ func readSpot(text string) (notice.Notice, error) {
 // readRebalance reads pathRebalance: {"noticeTime":"2026-05-11T08:02:40Z"} (EC2
 // User Guide, "EC2 instance rebalance recommendations").
 func readRebalance(text string) (notice.Notice, error) {
-	var said struct{ NoticeTime string }
-	if err := object(text, &said); err != nil {
+	var content struct{ NoticeTime string }
+	if err := object(text, &content); err != nil {
 		return notice.Notice{}, err
 	}
-	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.NoticeTime))
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(content.NoticeTime))
 	if err != nil || !poll.Plausible(at) {
-		return notice.Notice{}, fmt.Errorf("%s is not a valid time: expected a noticeTime such as 2026-05-11T08:02:40Z", quote(said.NoticeTime))
+		return notice.Notice{}, fmt.Errorf("%s is not a valid time: expected a noticeTime such as 2026-05-11T08:02:40Z", quote(content.NoticeTime))
 	}
 	n := about(notice.KindRebalanceRecommendation, pathRebalance)
 	n.Time = metav1.NewTime(at.UTC())
@@ -129,14 +129,14 @@ func readMaintenance(text string, isHistory bool) ([]notice.Notice, error) {
 }
 
 func readEntry(text string, isHistory bool) (notice.Notice, error) {
-	var said struct{ NotBefore, NotAfter, Code, Description, EventID, State string }
-	if err := object(text, &said); err != nil {
+	var content struct{ NotBefore, NotAfter, Code, Description, EventID, State string }
+	if err := object(text, &content); err != nil {
 		return notice.Notice{}, err
 	}
-	state := strings.ToLower(strings.TrimSpace(said.State))
+	state := strings.ToLower(strings.TrimSpace(content.State))
 	s := poll.Scheduled{
-		EventID: strings.TrimSpace(said.EventID), Code: strings.TrimSpace(said.Code), Description: said.Description,
-		NotBefore: maintenanceTime(said.NotBefore), NotAfter: maintenanceTime(said.NotAfter),
+		EventID: strings.TrimSpace(content.EventID), Code: strings.TrimSpace(content.Code), Description: content.Description,
+		NotBefore: maintenanceTime(content.NotBefore), NotAfter: maintenanceTime(content.NotAfter),
 		Over: isHistory || state == "completed" || state == "canceled" || state == "cancelled",
 	}
 	n, err := s.Notice(Name, "")

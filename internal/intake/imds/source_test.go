@@ -219,7 +219,7 @@ func TestTroubles(t *testing.T) {
 				m.untilWritten(1)
 				m.untilReady(source)
 				if got := m.Said("cannot read instance metadata"); got > 2 {
-					t.Errorf("it said so %d times:\n%s", got, m.Log())
+					t.Errorf("it logged that %d times:\n%s", got, m.Log())
 				}
 			})
 		}

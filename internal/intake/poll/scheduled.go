@@ -72,17 +72,17 @@ func isOverText(description string) bool {
 }
 
 func (s Scheduled) sentence(n *notice.Notice) string {
-	said := strings.TrimSpace(strings.ToValidUTF8(s.Description, "�"))
-	if said != "" {
-		said = ": " + said
+	description := strings.TrimSpace(strings.ToValidUTF8(s.Description, "�"))
+	if description != "" {
+		description = ": " + description
 	}
 	switch {
 	case n.Withdrawn:
-		return fmt.Sprintf("the scheduled event %s is over%s", n.EventTypeCode, said)
+		return fmt.Sprintf("the scheduled event %s is over%s", n.EventTypeCode, description)
 	case n.EndTime == nil:
-		return fmt.Sprintf("EC2 has scheduled the event %s for %s%s", n.EventTypeCode, Moment(s.NotBefore), said)
+		return fmt.Sprintf("EC2 has scheduled the event %s for %s%s", n.EventTypeCode, Moment(s.NotBefore), description)
 	}
-	return fmt.Sprintf("EC2 has scheduled the event %s for %s to %s%s", n.EventTypeCode, Moment(s.NotBefore), Moment(s.NotAfter), said)
+	return fmt.Sprintf("EC2 has scheduled the event %s for %s to %s%s", n.EventTypeCode, Moment(s.NotBefore), Moment(s.NotAfter), description)
 }
 
 // ScheduledAction returns what a scheduled event of EC2 does to the instance,

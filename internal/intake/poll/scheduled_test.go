@@ -97,7 +97,7 @@ func TestSameEventHasSameID(t *testing.T) {
 		return n.ID
 	}
 	same := id()
-	if again := id(func(s *poll.Scheduled) { s.Description = "said otherwise" }); again != same {
+	if again := id(func(s *poll.Scheduled) { s.Description = "another text" }); again != same {
 		t.Errorf("another description makes it another: %s, %s", same, again)
 	}
 	for name, change := range map[string]func(*poll.Scheduled){

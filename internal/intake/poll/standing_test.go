@@ -60,7 +60,7 @@ func TestHandledNoticeIsNotOpen(t *testing.T) {
 
 // The group's list withdraws what only events have reported, except drills.
 func TestGroupStateWithdrawsOtherNotices(t *testing.T) {
-	said := func(source, id string, drill bool) notice.Notice {
+	newNotice := func(source, id string, drill bool) notice.Notice {
 		n := about("token", id)
 		n.Kind, n.Source, n.Drill = notice.KindAutoScalingTermination, source, drill
 		return n
@@ -70,10 +70,10 @@ func TestGroupStateWithdrawsOtherNotices(t *testing.T) {
 		over    bool
 		written int
 	}{
-		"the queue":            {said(notice.SourceQueue, "token", false), false, 1},
-		"the agent":            {said(notice.SourceIMDS, "agent", false), false, 1},
-		"a drill":              {said(notice.SourceQueue, "drill", true), false, 0},
-		"what was dealt with":  {said(notice.SourceQueue, "token", false), true, 0},
+		"the queue":            {newNotice(notice.SourceQueue, "token", false), false, 1},
+		"the agent":            {newNotice(notice.SourceIMDS, "agent", false), false, 1},
+		"a drill":              {newNotice(notice.SourceQueue, "drill", true), false, 0},
+		"what was dealt with":  {newNotice(notice.SourceQueue, "token", false), true, 0},
 		"what is another kind": {about("token", "plan"), false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

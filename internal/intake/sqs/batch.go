@@ -28,7 +28,7 @@ const (
 	// backoff between two.
 	attemptTime = 8 * time.Second
 	recordPause = 2 * time.Second
-	// stopGrace is how long recording may go on after Run is told to stop.
+	// stopGrace is how long recording may continue after Run must stop.
 	stopGrace = 3 * time.Second
 	// maxHold is how long a batch stays in flight while the API server rejects its writes.
 	// Returning messages to the queue costs receives, and the redrive policy moves a

@@ -70,10 +70,10 @@ func TestSQSOutageAndRecovery(t *testing.T) {
 			g, server := newGate(t, w, away.state)
 			w.start(w.client(server.URL), sqs.Options{Receivers: 2, Wait: time.Second})
 			failures := func() float64 { return w.count("lifeboat_source_errors_total", "reason")[away.reason] }
-			said := func() int { return w.log.with(`"cannot reach queue, retrying"`, away.log) }
+			logged := func() int { return w.log.with(`"cannot reach queue, retrying"`, away.log) }
 			// The failure is counted before it is logged.
-			w.until("it is away from the start", func() bool { return failures() >= 3 && said() > 0 })
-			if w.isUp() || said() != 1 {
+			w.until("it is away from the start", func() bool { return failures() >= 3 && logged() > 0 })
+			if w.isUp() || logged() != 1 {
 				t.Errorf("away from the start: up %v, log:\n%s", w.isUp(), w.log)
 			}
 			w.send(spot("a", instance).String())

@@ -110,7 +110,7 @@ func TestUnreadableMessageIsNotDeleted(t *testing.T) {
 func TestInstanceKnownLater(t *testing.T) {
 	w := newWorld(t)
 	api := &visibilityRecorder{API: w.aws}
-	api.heard = func(times int) {
+	api.onCall = func(times int) {
 		if times == 2 {
 			w.nodes.add(other)
 		}
@@ -214,7 +214,7 @@ func TestCrashBetweenRecordAndDelete(t *testing.T) {
 // visibilityRecorder records the requested visibility timeouts, and makes messages visible immediately.
 type visibilityRecorder struct {
 	sqs.API
-	heard   func(times int) // may be nil
+	onCall  func(times int) // may be nil
 	mu      sync.Mutex
 	seconds []int32
 }
@@ -225,8 +225,8 @@ func (h *visibilityRecorder) ChangeMessageVisibilityBatch(ctx context.Context, i
 		h.seconds = append(h.seconds, in.Entries[i].VisibilityTimeout)
 		in.Entries[i].VisibilityTimeout = 0
 	}
-	if h.heard != nil {
-		h.heard(len(h.seconds))
+	if h.onCall != nil {
+		h.onCall(len(h.seconds))
 	}
 	h.mu.Unlock()
 	return h.API.ChangeMessageVisibilityBatch(ctx, in, o...)

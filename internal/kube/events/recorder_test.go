@@ -23,7 +23,7 @@ import (
 
 // write runs a test with a Recorder whose requests fail with the result of
 // fails. It returns the written Events and the verbs of all requests.
-func write(t *testing.T, fails func() error, story func(r *events.Recorder)) (written []eventsv1.Event, verbs []string) {
+func write(t *testing.T, fails func() error, emit func(r *events.Recorder)) (written []eventsv1.Event, verbs []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
@@ -36,7 +36,7 @@ func write(t *testing.T, fails func() error, story func(r *events.Recorder)) (wr
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- r.Start(ctx) }()
-		story(r)
+		emit(r)
 		synctest.Wait()
 		stop()
 		if err := <-done; err != nil {

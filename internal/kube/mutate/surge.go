@@ -85,9 +85,9 @@ func undoSurge(ctx context.Context, c client.Client, live client.Reader, pod *co
 		return err
 	}
 	if owner == nil {
-		said, err := Delete(ctx, c, pod, nil)
-		if err == nil && !said.Asked {
-			err = errors.New(cmp.Or(said.Refused, "the API server is busy"))
+		answer, err := Delete(ctx, c, pod, nil)
+		if err == nil && !answer.Asked {
+			err = errors.New(cmp.Or(answer.Refused, "the API server is busy"))
 		}
 		return err
 	}

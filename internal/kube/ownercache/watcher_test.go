@@ -32,13 +32,13 @@ type cluster struct {
 	*fake.Clientset
 	*Watcher
 
-	mu      sync.Mutex
-	sets    []appsv1.ReplicaSet
-	deploys []appsv1.Deployment
-	fail    map[string]error              // by "verb resource"
-	asked   map[string]int                // by "verb resource name"
-	fakes   map[string]*watch.FakeWatcher // by "resource name"
-	told    []string
+	mu       sync.Mutex
+	sets     []appsv1.ReplicaSet
+	deploys  []appsv1.Deployment
+	fail     map[string]error              // by "verb resource"
+	asked    map[string]int                // by "verb resource name"
+	fakes    map[string]*watch.FakeWatcher // by "resource name"
+	reported []string
 }
 
 func newCluster(ctx context.Context, changed func(node string), claims ...runtime.Object) *cluster {
@@ -66,7 +66,7 @@ func inCluster(t *testing.T, test func(t *testing.T, c *cluster), claims ...runt
 		c = newCluster(t.Context(), func(node string) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.told = append(c.told, node)
+			c.reported = append(c.reported, node)
 		}, claims...)
 		test(t, c)
 		for _, node := range slices.Collect(maps.Keys(c.nodes)) {
@@ -120,19 +120,19 @@ func (c *cluster) watch(a clienttesting.Action) (bool, watch.Interface, error) {
 	return true, made, nil
 }
 
-// heard returns, sorted, the nodes reported since the last call.
-func (c *cluster) heard() []string {
+// reportedNodes returns, sorted, the nodes reported since the last call.
+func (c *cluster) reportedNodes() []string {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.told
-	c.told = nil
-	slices.Sort(told)
-	return told
+	nodes := c.reported
+	c.reported = nil
+	slices.Sort(nodes)
+	return nodes
 }
 
-// ask repeats the call until all owners are known.
-func (c *cluster) ask(t *testing.T, node string, pods ...*corev1.Pod) drain.Owners {
+// untilKnown repeats the call until all owners are known.
+func (c *cluster) untilKnown(t *testing.T, node string, pods ...*corev1.Pod) drain.Owners {
 	t.Helper()
 	for range 3 {
 		owners, known, err := c.Owners(t.Context(), node, pods)
@@ -223,10 +223,10 @@ func TestPodOwnersAreKnownAfterRead(t *testing.T) {
 		if _, known, _ := c.Owners(t.Context(), "a", pods); known {
 			t.Error("known before anything was read")
 		}
-		if !slices.Contains(c.heard(), "a") {
-			t.Error("no one was told that the ReplicaSet is known")
+		if !slices.Contains(c.reportedNodes(), "a") {
+			t.Error("no notification that the ReplicaSet is known")
 		}
-		owners := c.ask(t, "a", pods...)
+		owners := c.untilKnown(t, "a", pods...)
 		if diff := cmp.Diff([]string{"set web-5d4f", "set alone", "deployment web", "claim shared"}, names(owners)); diff != "" {
 			t.Fatalf("owners (-want +got):\n%s", diff)
 		}
@@ -236,7 +236,7 @@ func TestPodOwnersAreKnownAfterRead(t *testing.T) {
 		if owners.Deployments[0].ManagedFields != nil || owners.Claims[0].ManagedFields != nil || owners.Claims[0].Spec.AccessModes[0] != corev1.ReadWriteMany {
 			t.Error("managed fields are kept in memory")
 		}
-		c.ask(t, "a", pods...)
+		c.untilKnown(t, "a", pods...)
 		want := map[string]int{
 			"list replicasets web-5d4f": 1, "list replicasets alone": 1, "list deployments web": 1,
 			"get persistentvolumeclaims shared": 1, "get persistentvolumeclaims missing": 1,
@@ -250,19 +250,19 @@ func TestPodOwnersAreKnownAfterRead(t *testing.T) {
 func TestOneWatchServesAllNodes(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
-		c.ask(t, "a", podOf(set))
-		c.ask(t, "b", surgedFrom(set))
+		c.untilKnown(t, "a", podOf(set))
+		c.untilKnown(t, "b", surgedFrom(set))
 		if c.Watched() != 2 || c.asked["list replicasets web-5d4f"] != 1 {
 			t.Fatalf("%d objects are watched, asked %v", c.Watched(), c.asked)
 		}
-		c.heard()
+		c.reportedNodes()
 		time.Sleep(time.Minute)
 		set.Status.ReadyReplicas = 3
 		c.fakes["replicasets web-5d4f"].Modify(set.DeepCopy())
-		if diff := cmp.Diff([]string{"a", "b"}, c.heard()); diff != "" {
-			t.Errorf("told of a change (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"a", "b"}, c.reportedNodes()); diff != "" {
+			t.Errorf("nodes reported for a change (-want +got):\n%s", diff)
 		}
-		if got := c.ask(t, "b", surgedFrom(set)).ReplicaSets[0].Status.ReadyReplicas; got != 3 {
+		if got := c.untilKnown(t, "b", surgedFrom(set)).ReplicaSets[0].Status.ReadyReplicas; got != 3 {
 			t.Errorf("%d ready replicas", got)
 		}
 		c.Forget("a")
@@ -270,12 +270,12 @@ func TestOneWatchServesAllNodes(t *testing.T) {
 		if c.Watched() != 2 {
 			t.Error("the other node's watch has ended")
 		}
-		c.ask(t, "b") // its pods are gone
+		c.untilKnown(t, "b") // its pods are gone
 		synctest.Wait()
 		if c.Watched() != 0 || !c.fakes["replicasets web-5d4f"].IsStopped() || !c.fakes["deployments web"].IsStopped() {
 			t.Error("the watches go on although no pod belongs to them")
 		}
-		if got := c.ask(t, "b", podOf(set)); len(got.ReplicaSets) != 1 {
+		if got := c.untilKnown(t, "b", podOf(set)); len(got.ReplicaSets) != 1 {
 			t.Error("what is asked for again is not watched again")
 		}
 	})
@@ -287,17 +287,17 @@ func TestMissingOwnerIsKnownAbsent(t *testing.T) {
 		before := set
 		before.UID = "of-one-that-had-its-name-before"
 		gone := setOf(deploymentOf("gone"))
-		if got := names(c.ask(t, "a", podOf(before), surgedFrom(gone))); len(got) > 0 {
+		if got := names(c.untilKnown(t, "a", podOf(before), surgedFrom(gone))); len(got) > 0 {
 			t.Errorf("found %v", got)
 		}
-		c.ask(t, "a", podOf(set))
+		c.untilKnown(t, "a", podOf(set))
 		time.Sleep(time.Minute)
-		c.heard()
+		c.reportedNodes()
 		c.fakes["replicasets web-5d4f"].Delete(set.DeepCopy())
-		if told := c.heard(); !slices.Equal(told, []string{"a"}) {
-			t.Errorf("told %v of the deletion", told)
+		if nodes := c.reportedNodes(); !slices.Equal(nodes, []string{"a"}) {
+			t.Errorf("reported %v for the deletion", nodes)
 		}
-		if got := names(c.ask(t, "a", podOf(set))); len(got) > 0 {
+		if got := names(c.untilKnown(t, "a", podOf(set))); len(got) > 0 {
 			t.Errorf("found %v", got)
 		}
 	})
@@ -306,20 +306,20 @@ func TestMissingOwnerIsKnownAbsent(t *testing.T) {
 func TestOwnerChangesAreDebounced(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
-		c.ask(t, "a", podOf(set))
-		c.heard()
+		c.untilKnown(t, "a", podOf(set))
+		c.reportedNodes()
 		time.Sleep(time.Minute)
 		for i := range 100 {
 			set.Status.ReadyReplicas = int32(i + 1)
 			c.fakes["replicasets web-5d4f"].Modify(set.DeepCopy())
-			if told := len(c.heard()); i == 0 && told != 1 || told > 1 {
-				t.Fatalf("told %d times of change %d", told, i+1)
+			if nodes := len(c.reportedNodes()); i == 0 && nodes != 1 || nodes > 1 {
+				t.Fatalf("reported %d times for change %d", nodes, i+1)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(minReportInterval)
-		c.heard()
-		if got := c.ask(t, "a", podOf(set)).ReplicaSets[0].Status.ReadyReplicas; got != 100 {
+		c.reportedNodes()
+		if got := c.untilKnown(t, "a", podOf(set)).ReplicaSets[0].Status.ReadyReplicas; got != 100 {
 			t.Errorf("%d ready replicas", got)
 		}
 		last := set.DeepCopy()
@@ -330,15 +330,15 @@ func TestOwnerChangesAreDebounced(t *testing.T) {
 		c.fakes["replicasets web-5d4f"].Modify(last)
 		synctest.Wait()
 		time.Sleep(minReportInterval)
-		if told := len(c.heard()); told != 2 {
-			t.Errorf("told %d times of two changes, the last of which counts", told)
+		if nodes := len(c.reportedNodes()); nodes != 2 {
+			t.Errorf("reported %d times for two changes, want 2", nodes)
 		}
 		last = last.DeepCopy()
 		last.Annotations = map[string]string{"what": "no plan reads"}
 		c.fakes["replicasets web-5d4f"].Modify(last)
 		time.Sleep(2 * minReportInterval)
-		if told := c.heard(); len(told) > 0 {
-			t.Error("told of a change that no plan reads")
+		if nodes := c.reportedNodes(); len(nodes) > 0 {
+			t.Error("reported a change that no plan reads")
 		}
 	})
 }
@@ -372,7 +372,7 @@ func TestUnreadableOwnerDoesNotBlockDrain(t *testing.T) {
 func TestKnownOwnersAreReturnedWithError(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
-		c.ask(t, "a", podOf(set))
+		c.untilKnown(t, "a", podOf(set))
 		c.fail["get persistentvolumeclaims"] = apierrors.NewInternalError(errors.New("etcd"))
 		owners, known, err := c.Owners(t.Context(), "a", []*corev1.Pod{podOf(set, "data")})
 		if known || err == nil || len(owners.Deployments) != 1 {

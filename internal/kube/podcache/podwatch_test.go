@@ -23,22 +23,22 @@ func pod(name, node string) *corev1.Pod {
 	}
 }
 
-// stage is a Watcher of node a.
-type stage struct {
+// fixture is a Watcher of node a.
+type fixture struct {
 	*testing.T
 	*server
 	w       *Watcher
 	changed chan string
 }
 
-// play starts the watch, runs story and ends the watch.
-func play(t *testing.T, begin func(s *server), story func(s *stage)) {
+// play starts the watch, runs the test and ends the watch.
+func play(t *testing.T, begin func(s *server), run func(s *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, server: newServer(t, pod("one", "a"), pod("other", "b")), changed: make(chan string, 100)}
+		s := &fixture{T: t, server: newServer(t, pod("one", "a"), pod("other", "b")), changed: make(chan string, 100)}
 		begin(s.server)
 		s.w = New(t.Context(), s.client(), func(node string) { s.changed <- node })
 		s.names()
-		story(s)
+		run(s)
 		s.w.Forget("a")
 		synctest.Wait()
 	})
@@ -47,7 +47,7 @@ func play(t *testing.T, begin func(s *server), story func(s *stage)) {
 func asItIs(*server) {}
 
 // names returns the names of the pods that are known, and whether all are.
-func (s *stage) names() ([]string, bool) {
+func (s *fixture) names() ([]string, bool) {
 	s.T.Helper()
 	synctest.Wait()
 	pods, known, err := s.w.Pods(s.T.Context(), "a")
@@ -67,29 +67,29 @@ func (s *stage) names() ([]string, bool) {
 }
 
 // are fails unless all pods are known and are these.
-func (s *stage) are(want ...string) {
+func (s *fixture) are(want ...string) {
 	s.T.Helper()
 	if got, known := s.names(); !known || !slices.Equal(got, want) {
 		s.T.Errorf("pods %v, known %v, want %v", got, known, want)
 	}
 }
 
-// told returns the number of notifications since its last call.
-func (s *stage) told() int {
+// notifications returns the number of notifications since its last call.
+func (s *fixture) notifications() int {
 	synctest.Wait()
 	n := len(s.changed)
 	for range n {
 		if node := <-s.changed; node != "a" {
-			s.T.Errorf("told of node %q", node)
+			s.T.Errorf("notified of node %q", node)
 		}
 	}
 	return n
 }
 
 func TestOnlyRequestedNodesAreCached(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
+	play(t, asItIs, func(s *fixture) {
 		s.are("one")
-		if s.told() != 1 {
+		if s.notifications() != 1 {
 			t.Error("there was not exactly one notification that the pods are known")
 		}
 		asked := s.requests()
@@ -112,7 +112,7 @@ func TestOnlyRequestedNodesAreCached(t *testing.T) {
 // A reconcile may cancel its context when it returns; the next one still needs the watch.
 func TestWatchOutlivesFirstCallerContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
+		s := &fixture{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
 		s.w = New(t.Context(), s.client(), func(node string) { s.changed <- node })
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, _, err := s.w.Pods(ctx, "a"); err != nil {
@@ -120,7 +120,7 @@ func TestWatchOutlivesFirstCallerContext(t *testing.T) {
 		}
 		cancel()
 		s.are("one")
-		s.tell("a", watch.Added, pod("late", "a"))
+		s.send("a", watch.Added, pod("late", "a"))
 		s.are("late", "one")
 		s.w.Forget("a")
 		synctest.Wait()
@@ -146,7 +146,7 @@ func TestWatchEndsWithWatcher(t *testing.T) {
 
 // A node whose list was empty is not known to be empty: a pod may have been bound since.
 func TestCurrentRequiresOpenWatch(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
+	play(t, asItIs, func(s *fixture) {
 		if s.are("one"); !s.w.Current("a") {
 			t.Error("the watch is open, but the node is not current")
 		}
@@ -167,7 +167,7 @@ func TestCurrentRequiresOpenWatch(t *testing.T) {
 }
 
 func TestAwaitReturnsWhenPodsAreKnown(t *testing.T) {
-	play(t, func(s *server) { s.unreachable = true }, func(s *stage) {
+	play(t, func(s *server) { s.unreachable = true }, func(s *fixture) {
 		ctx, cancel := context.WithTimeout(s.T.Context(), time.Second)
 		defer cancel()
 		s.w.Await(s.T.Context(), "not watched")
@@ -182,21 +182,21 @@ func TestAwaitReturnsWhenPodsAreKnown(t *testing.T) {
 }
 
 func TestChangesAreReported(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
-		s.told()
-		s.tell("a", watch.Added, pod("late", "a"))
-		if n := s.told(); n != 1 {
-			t.Errorf("told %d times of one pod", n)
+	play(t, asItIs, func(s *fixture) {
+		s.notifications()
+		s.send("a", watch.Added, pod("late", "a"))
+		if n := s.notifications(); n != 1 {
+			t.Errorf("%d notifications for one pod", n)
 		}
 		s.are("late", "one")
 
-		s.tell("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
-		if n := s.told(); n != 0 {
-			t.Errorf("told %d times of nothing", n)
+		s.send("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
+		if n := s.notifications(); n != 0 {
+			t.Errorf("%d notifications without a change", n)
 		}
 		leaves := pod("one", "a")
 		leaves.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-		s.tell("a", watch.Modified, leaves)
+		s.send("a", watch.Modified, leaves)
 		synctest.Wait()
 		pods, _, _ := s.w.Pods(t.Context(), "a")
 		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == "one" && p.DeletionTimestamp != nil }) {
@@ -204,17 +204,17 @@ func TestChangesAreReported(t *testing.T) {
 		}
 		again := pod("one", "a")
 		again.UID = "another"
-		s.tell("a", watch.Added, again)
-		s.tell("a", watch.Deleted, leaves) // a late event
+		s.send("a", watch.Added, again)
+		s.send("a", watch.Deleted, leaves) // a late event
 		s.are("late", "one")
-		s.tell("a", watch.Deleted, again)
+		s.send("a", watch.Deleted, again)
 		s.are("late")
 	})
 }
 
 func TestWatchResumesAtResourceVersion(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
-		s.tell("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
+	play(t, asItIs, func(s *fixture) {
+		s.send("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
 		time.Sleep(minTimeout)
 		_ = s.wire("a").Close()
 		time.Sleep(2 * minBackoff)
@@ -227,22 +227,22 @@ func TestWatchResumesAtResourceVersion(t *testing.T) {
 }
 
 func TestMissedChangesAreListed(t *testing.T) {
-	for name, expire := range map[string]func(s *stage){
-		"told while it watches": func(s *stage) {
+	for name, expire := range map[string]func(s *fixture){
+		"an event while it watches": func(s *fixture) {
 			gone := apierrors.NewResourceExpired("too old")
-			s.tell("a", watch.Error, &gone.ErrStatus)
+			s.send("a", watch.Error, &gone.ErrStatus)
 		},
-		"too new a version, because etcd was restored": func(s *stage) {
+		"too new a version, because etcd was restored": func(s *fixture) {
 			ahead := apierrors.NewTimeoutError("Too large resource version: 10, current: 5", 1)
 			ahead.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
-			s.tell("a", watch.Error, &ahead.ErrStatus)
+			s.send("a", watch.Error, &ahead.ErrStatus)
 		},
-		"not understood": func(s *stage) {
+		"not understood": func(s *fixture) {
 			if _, err := s.wire("a").Write([]byte{0, 0, 0, 1, 255}); err != nil {
 				t.Error(err)
 			}
 		},
-		"told when it watches again": func(s *stage) {
+		"an event when it watches again": func(s *fixture) {
 			s.set(func() { s.refuses = apierrors.NewResourceExpired("too old") })
 			_ = s.wire("a").Close()
 			time.Sleep(2*minBackoff + minBackoff/2)
@@ -250,7 +250,7 @@ func TestMissedChangesAreListed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, asItIs, func(s *stage) {
+			play(t, asItIs, func(s *fixture) {
 				s.set(func() { s.pods = []*corev1.Pod{pod("new", "a")} })
 				expire(s)
 				time.Sleep(4 * minBackoff)
@@ -265,7 +265,7 @@ func TestMissedChangesAreListed(t *testing.T) {
 }
 
 func TestWatchRecoversAfterOutage(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
+	play(t, asItIs, func(s *fixture) {
 		const outage = 20 * time.Second
 		s.set(func() { s.unreachable = true })
 		_ = s.wire("a").Close()
@@ -278,14 +278,14 @@ func TestWatchRecoversAfterOutage(t *testing.T) {
 		s.set(func() { s.unreachable = false })
 		time.Sleep(2 * minBackoff)
 		synctest.Wait()
-		s.tell("a", watch.Added, pod("late", "a"))
+		s.send("a", watch.Added, pod("late", "a"))
 		s.are("late", "one")
 	})
 }
 
 func TestWatchBacksOffWhenRejected(t *testing.T) {
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", http.ErrNotSupported)
-	play(t, func(s *server) { s.refuses = refusal }, func(s *stage) {
+	play(t, func(s *server) { s.refuses = refusal }, func(s *fixture) {
 		time.Sleep(5 * time.Minute)
 		if _, known := s.names(); known {
 			t.Error("pods are known without a list")
@@ -300,7 +300,7 @@ func TestWatchBacksOffWhenRejected(t *testing.T) {
 }
 
 func TestForgottenNodesAreNotWatched(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
+	play(t, asItIs, func(s *fixture) {
 		for range 2 {
 			s.are("one")
 			if s.w.Watched() != 1 {

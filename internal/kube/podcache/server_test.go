@@ -111,8 +111,8 @@ func (s *server) frame(what watch.EventType, o runtime.Object) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 }
 
-// tell sends an event to the watch of a node.
-func (s *server) tell(node string, what watch.EventType, o runtime.Object) {
+// send sends an event to the watch of a node.
+func (s *server) send(node string, what watch.EventType, o runtime.Object) {
 	s.Helper()
 	if _, err := s.wire(node).Write(s.frame(what, o)); err != nil {
 		s.Error(err)

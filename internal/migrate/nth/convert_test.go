@@ -70,14 +70,14 @@ func TestGolden(t *testing.T) {
 			}
 			name := strings.TrimSuffix(input, ".in.yaml")
 			golden(t, name+".out.yaml", string(r.Output))
-			var said strings.Builder
+			var found strings.Builder
 			for _, f := range r.Findings {
-				fmt.Fprintf(&said, "%d %s %s: %s\n  %s\n", f.Line, f.Severity, f.ID, f.Object, f.Problem)
+				fmt.Fprintf(&found, "%d %s %s: %s\n  %s\n", f.Line, f.Severity, f.ID, f.Object, f.Problem)
 				if f.Fix != "" {
-					fmt.Fprintf(&said, "  -> %s\n", f.Fix)
+					fmt.Fprintf(&found, "  -> %s\n", f.Fix)
 				}
 			}
-			golden(t, name+".findings.txt", said.String())
+			golden(t, name+".findings.txt", found.String())
 			if len(r.Output) > 0 {
 				valid(t, r.Output)
 			}
@@ -226,8 +226,8 @@ func TestNodeSelectorsBecomeThoseOfThePolicy(t *testing.T) {
 		if diff := cmp.Diff(want, valid(t, r.Output).Nodes.MatchLabels); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
-		if said := slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return f.ID == "nodes" }); said != (want != nil) {
-			t.Errorf("%s: said so: %t", text, said)
+		if found := slices.ContainsFunc(r.Findings, func(f migrate.Finding) bool { return f.ID == "nodes" }); found != (want != nil) {
+			t.Errorf("%s: said so: %t", text, found)
 		}
 	}
 	r, err := nth.Convert([]migrate.File{{Name: "a.yaml", Data: []byte("cordonOnly: true\nlinuxNodeSelector: {a: b}\nwindowsNodeSelector: {c: d}")}})

@@ -65,7 +65,7 @@ type Process struct {
 // view is the cache of one kind.
 type view struct {
 	objects map[Key]client.Object
-	tell    func(Change)
+	notify  func(Change)
 	next    time.Time // when the newest pending change arrives
 }
 
@@ -86,10 +86,10 @@ func (p *Process) Kill() {
 // Dead reports whether the process was killed.
 func (p *Process) Dead() bool { return p.dead }
 
-// Cache caches a kind from its current state on, and calls tell for each change once the cache
+// Cache caches a kind from its current state on, and calls notify for each change once the cache
 // shows it.
-func (p *Process) Cache(kind string, tell func(Change)) {
-	v := &view{objects: map[Key]client.Object{}, tell: tell}
+func (p *Process) Cache(kind string, notify func(Change)) {
+	v := &view{objects: map[Key]client.Object{}, notify: notify}
 	p.Server.Each(kind, func(o client.Object) { v.objects[KeyOf(o)] = o })
 	p.views[kind] = v
 }
@@ -119,8 +119,8 @@ func (p *Process) changed(c Change) {
 		} else {
 			v.objects[c.Key] = c.New
 		}
-		if v.tell != nil && (seen.Old != nil || seen.New != nil) {
-			v.tell(seen)
+		if v.notify != nil && (seen.Old != nil || seen.New != nil) {
+			v.notify(seen)
 		}
 	})
 }

@@ -109,7 +109,7 @@ func (s *Server) Remove(k Key) {
 	}
 	delete(s.objects, k)
 	s.version++
-	s.tell(Change{Key: k, Old: was})
+	s.notify(Change{Key: k, Old: was})
 }
 
 func (s *Server) set(k Key, o client.Object) client.Object {
@@ -117,13 +117,13 @@ func (s *Server) set(k Key, o client.Object) client.Object {
 	s.version++
 	o.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	s.objects[k] = o
-	s.tell(Change{Key: k, Old: was, New: o})
+	s.notify(Change{Key: k, Old: was, New: o})
 	return o
 }
 
-func (s *Server) tell(c Change) {
-	for _, tell := range s.Changed {
-		tell(c)
+func (s *Server) notify(c Change) {
+	for _, changed := range s.Changed {
+		changed(c)
 	}
 }
 

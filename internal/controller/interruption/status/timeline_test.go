@@ -59,14 +59,14 @@ func TestEntriesNameAllPods(t *testing.T) {
 		u.recordPod(v1alpha1.ReasonEvicted, v1alpha1.PendingPod{Namespace: "default", Name: name}, "goes now")
 	}
 	u.buildTimeline()
-	var told []string
+	var listed []string
 	for _, message := range messages(u) {
 		if strings.HasSuffix(message, "…") {
 			t.Errorf("cut off: %s", message)
 		}
-		told = append(told, podsIn(message)...)
+		listed = append(listed, podsIn(message)...)
 	}
-	if diff := cmp.Diff(names, told); diff != "" {
+	if diff := cmp.Diff(names, listed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := len(u.after.Status.Timeline); n > 20 {

@@ -42,14 +42,14 @@ func isSent(n *v1alpha1.Notice) bool {
 		n.Source == SourceAutoScaling && strings.HasSuffix(n.EventTypeCode, ":Wait")
 }
 
-// Unheard returns the first kind that another source reported after since and the queue has not;
+// MissedByQueue returns the first kind that another source reported after since and the queue has not;
 // false if there is none. The caller compares Due with the time.
-func Unheard(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
+func MissedByQueue(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 	var first Missing
 	for i := range notices {
 		n := &notices[i]
 		late, sent := grace(n.Kind)
-		if !sent || !isSent(n) || Heard(notices, since, n.Kind) || n.Source == SourceQueue || !counts(n, since) {
+		if !sent || !isSent(n) || ReceivedByQueue(notices, since, n.Kind) || n.Source == SourceQueue || !counts(n, since) {
 			continue
 		}
 		if due := n.ReceivedTime.Add(late); first.Kind == "" || due.Before(first.Due) {
@@ -59,8 +59,8 @@ func Unheard(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 	return first, first.Kind != ""
 }
 
-// Heard reports whether the queue has delivered a kind after since, withdrawn or not.
-func Heard(notices []v1alpha1.Notice, since time.Time, kind string) bool {
+// ReceivedByQueue reports whether the queue has delivered a kind after since, withdrawn or not.
+func ReceivedByQueue(notices []v1alpha1.Notice, since time.Time, kind string) bool {
 	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
 		return n.Source == SourceQueue && n.Kind == kind && isLater(&n, since)
 	})
