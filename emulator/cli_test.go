@@ -25,7 +25,7 @@ import (
 // on an account of the group's own.
 type cliCase struct {
 	name string
-	// args follow "aws --endpoint-url …". $NAME stands for what an earlier case
+	// args follow "aws --endpoint-url …". $NAME is a value that an earlier case
 	// saved.
 	args []string
 	// want maps paths in the JSON output, such as "Messages.0.Body", to values:

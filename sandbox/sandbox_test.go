@@ -287,7 +287,7 @@ func TestKubernetesDetectsPoweredOffMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "Kubernetes to mark the node NotReady or to delete it", func() bool { return ready(t, client, node) != corev1.ConditionTrue })
-	// Without the power loss, its stop would have completed long ago.
+	// Without the power loss, its stop would have completed already.
 	if got := phase(t, client); got != corev1.PodRunning {
 		t.Errorf("the pod on the machine without power is %s, want Running", got)
 	}

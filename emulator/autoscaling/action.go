@@ -2,8 +2,8 @@ package autoscaling
 
 import "time"
 
-// Ref names a lifecycle action as requests do: by its token, or by its instance. An instance stands
-// for the action that the hook currently waits for.
+// Ref names a lifecycle action as requests do: by its token, or by its instance. An instance
+// identifies the action that the hook currently waits for.
 type Ref struct {
 	Group, Hook, InstanceID, Token string
 }

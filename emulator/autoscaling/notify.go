@@ -64,8 +64,8 @@ func (s *State) announce(g *group, m *member, t *transition, a *action) {
 	}{s.header(t.requestID), detail})
 }
 
-// sendTest sends the test message for a queue that becomes the target of a hook (Amazon EC2 Auto
-// Scaling User Guide, Prepare to add a lifecycle hook).
+// sendTest sends the test message to a queue that becomes the target of a hook. Source: Amazon EC2
+// Auto Scaling User Guide, Prepare to add a lifecycle hook.
 func (s *State) sendTest(g *group, h Hook) error {
 	return s.send(h, struct {
 		Group string `json:"AutoScalingGroupName"`

@@ -11,7 +11,7 @@ import (
 )
 
 // have makes members from texts such as "a1 InService": an id whose letter is the zone and whose
-// number is the age, a state, and flags. The flags are doomed (to be replaced), unwell, protected,
+// number is the age, a state, and flags. The flags are outdated (must be replaced), unwell, protected,
 // old (of an old template) and spot.
 func have(lines ...string) []snapshotMember {
 	var out []snapshotMember
@@ -22,8 +22,8 @@ func have(lines ...string) []snapshotMember {
 		m := snapshotMember{launched: time.Unix(int64(age), 0), outdated: slices.Contains(words, "old")}
 		m.InstanceID, m.Zone, m.State = words[0], words[0][:1], LifecycleState(words[1])
 		m.Unhealthy, m.Protected, m.Spot = slices.Contains(words, "unwell"), slices.Contains(words, "protected"), slices.Contains(words, "spot")
-		if slices.Contains(words, "doomed") {
-			m.ReplaceCause = "it is doomed"
+		if slices.Contains(words, "outdated") {
+			m.ReplaceCause = "it is outdated"
 		}
 		out = append(out, m)
 	}
@@ -68,13 +68,13 @@ func TestSteps(t *testing.T) {
 		"spot instances cannot be stopped":          {desired: 0, pool: 1, set: func(v *snapshot) { v.reuse = true }, have: have("a1 InService spot"), want: []string{"scale in a1", "into pool"}},
 		"unwell: terminated and replaced":           {desired: 1, have: have("a1 InService unwell"), want: []string{"scale in a1", "cold start"}},
 		"unwell, before the launch hook is through": {desired: 1, have: have("a1 Pending:Wait unwell")},
-		"doomed: another first":                     {desired: 1, have: have("a1 InService doomed"), want: []string{"cold start"}},
-		"doomed: while the other comes":             {desired: 1, have: have("a1 InService doomed", "b2 Pending:Wait")},
-		"doomed: when it is there":                  {desired: 1, have: have("a1 InService doomed", "b2 InService"), want: []string{"scale in a1"}},
-		"doomed: two, and one has come":             {desired: 2, have: have("a1 InService doomed", "a2 InService doomed", "b2 InService", "b3 Pending"), want: []string{"scale in a1"}},
-		"doomed: the other is unwell":               {desired: 1, have: have("a1 InService doomed", "b2 InService unwell"), want: []string{"scale in b2", "cold start"}},
+		"outdated: another first":                   {desired: 1, have: have("a1 InService outdated"), want: []string{"cold start"}},
+		"outdated: while the other comes":           {desired: 1, have: have("a1 InService outdated", "b2 Pending:Wait")},
+		"outdated: when it is there":                {desired: 1, have: have("a1 InService outdated", "b2 InService"), want: []string{"scale in a1"}},
+		"outdated: two, and one has come":           {desired: 2, have: have("a1 InService outdated", "a2 InService outdated", "b2 InService", "b3 Pending"), want: []string{"scale in a1"}},
+		"outdated: the other is unwell":             {desired: 1, have: have("a1 InService outdated", "b2 InService unwell"), want: []string{"scale in b2", "cold start"}},
 		"no Launch":                                 {desired: 2, pool: 1, set: off(Launch), have: have("a1 Warmed:Stopped")},
-		"no Terminate":                              {desired: 0, set: off(Terminate), have: have("a1 InService", "a2 InService unwell", "a3 Warmed:Stopped", "a4 InService doomed")},
+		"no Terminate":                              {desired: 0, set: off(Terminate), have: have("a1 InService", "a2 InService unwell", "a3 Warmed:Stopped", "a4 InService outdated")},
 		"no ReplaceUnhealthy":                       {desired: 1, set: off(ReplaceUnhealthy), have: have("a2 InService unwell")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// allowed are the possible state changes (Amazon EC2 Auto Scaling User Guide, Amazon EC2 Auto
-// Scaling instance lifecycle, and Lifecycle state transitions for instances in a warm pool). An
-// instance can be terminated in every state.
+// allowed are the possible state changes. An instance can be terminated in every state. Source: Amazon
+// EC2 Auto Scaling User Guide, Amazon EC2 Auto Scaling instance lifecycle, and Lifecycle state
+// transitions for instances in a warm pool.
 var allowed = map[string]string{
 	"":                            "Pending, Warmed:Pending",
 	"Pending":                     "Pending:Wait, Pending:Proceed, InService, Terminating",

@@ -72,8 +72,8 @@ type path struct {
 	end                 LifecycleState // empty: the state of the warm pool
 }
 
-// path returns the states of a transition (Amazon EC2 Auto Scaling User Guide, Lifecycle state
-// transitions for instances in a warm pool, and Warm pool event types).
+// path returns the states of a transition. Source: Amazon EC2 Auto Scaling User Guide, Lifecycle
+// state transitions for instances in a warm pool, and Warm pool event types.
 func (j Transition) path() (path, bool) {
 	p, ok := map[Transition]path{
 		ColdStart:    {Pending, Launching, toEC2, toGroup, InService},
@@ -86,9 +86,8 @@ func (j Transition) path() (path, bool) {
 	return p, ok
 }
 
-// steady is the target lifecycle state of an instance in a given state, as instance metadata shows
-// it (Amazon EC2 Auto Scaling User Guide, Retrieve the target lifecycle state through instance
-// metadata).
+// steady is the target lifecycle state in instance metadata of an instance in a given state. Source:
+// Amazon EC2 Auto Scaling User Guide, Retrieve the target lifecycle state through instance metadata.
 func steady(s, pool LifecycleState) LifecycleState {
 	name := string(s)
 	switch {

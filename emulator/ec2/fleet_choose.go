@@ -71,8 +71,8 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// sameTypeOrZone keeps the pools that have type, zone or both in common with the first pool that
-// has capacity for n instances, or else with the first pool.
+// sameTypeOrZone keeps the pools with the type, the zone or both of a reference pool. That is the first
+// pool with capacity for n instances, otherwise the first pool.
 func sameTypeOrZone(bids []poolOption, order []int, n int, oneType, oneZone bool) []int {
 	if len(order) == 0 || !oneType && !oneZone {
 		return order

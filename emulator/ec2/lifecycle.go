@@ -62,7 +62,7 @@ func (s *State) halt(in *instance, why, reason string) {
 	})
 }
 
-// shutDown moves an instance to a state in which it shuts down, and calls off after the power off
+// shutDown moves an instance to a state in which it shuts down, and calls off after the power-off
 // and the remaining delay. If the user ends the instance, its operating system shuts down first
 // (EC2 User Guide, "How instance termination works"): the state lasts until it has halted, or until
 // the limit. An instance that EC2 takes back loses its power immediately, because no notice

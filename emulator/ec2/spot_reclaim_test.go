@@ -129,7 +129,7 @@ func (a *account) allow(t *testing.T, ruleARNs ...string) {
 // runSpot launches a spot instance in eu-west-1b.
 func (a *account) runSpot(t *testing.T) (id string) {
 	t.Helper()
-	id = *runSpot(t, a.ec2, "doomed").InstanceId
+	id = *runSpot(t, a.ec2, "reclaimed").InstanceId
 	synctest.Wait()
 	return id
 }

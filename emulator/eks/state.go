@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Cluster is what EKS is told of a cluster.
+// Cluster is the registered data of a cluster.
 type Cluster struct {
 	Name string
 	// Version is the minor version, such as "1.36".

@@ -20,7 +20,7 @@ const (
 type Transformer struct {
 	// Paths maps variables to JSON paths in the event.
 	Paths map[string]string
-	// Template is the text to send, in which <name> stands for a variable.
+	// Template is the text to send, in which <name> is a variable.
 	Template string
 }
 

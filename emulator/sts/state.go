@@ -21,7 +21,7 @@ type Credentials struct {
 	Expiration      time.Time
 }
 
-// State knows which identities the temporary credentials stand for.
+// State has the identities of the temporary credentials.
 type State struct {
 	scope wire.Scope
 

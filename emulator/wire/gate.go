@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// AnyAction stands for all actions of a service.
+// AnyAction matches all actions of a service.
 const AnyAction = "*"
 
 // Gate is what every call passes before it reaches its service. It counts calls. It

@@ -28,7 +28,7 @@ const (
 type Service struct {
 	// Name is the signing name, as in the credential scope: "sqs", "ec2".
 	Name string
-	// Protocol answers requests whose own protocol cannot be told.
+	// Protocol is used for requests whose own protocol is unknown.
 	Protocol Protocol
 	// TargetPrefix is what stands before the dot in X-Amz-Target: "AmazonSQS".
 	TargetPrefix string

@@ -176,9 +176,8 @@ func countWatched(pods *podcache.Watcher) error {
 	return metric.Register(metrics.Registry, "watched nodes", watchedNodes.NewGauge(func() float64 { return float64(pods.Watched()) }))
 }
 
-// withProtobuf switches built-in objects to protobuf, which halves the work of
-// both sides for many pods and makes less garbage (Kubernetes API Concepts,
-// "Alternate representations of resources").
+// withProtobuf switches built-in objects to protobuf. For many pods this halves the work of both
+// sides, and makes less garbage (Kubernetes API Concepts, "Alternate representations of resources").
 func withProtobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf

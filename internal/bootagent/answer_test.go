@@ -94,7 +94,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 			}
 		})
 	})
-	t.Run("that has failed for good", func(t *testing.T) {
+	t.Run("that has failed finally", func(t *testing.T) {
 		h := host()
 		h.Prepare, h.Fails, h.RunFor, h.Abandon = []string{"set-up"}, "set-up", 0, true
 		run(t, cold(1), h, func(w *world) {

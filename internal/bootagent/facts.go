@@ -43,7 +43,7 @@ type Rules struct {
 	// Patience bounds the heartbeats of one leg. Without progress for Stall there are no more
 	// heartbeats.
 	Patience, Stall time.Duration
-	// Tries is after how many a stage has failed for good.
+	// Tries is the maximum number of tries of a stage.
 	Tries int
 	// Parallel is how many images are pulled at the same time.
 	Parallel int

@@ -32,9 +32,9 @@ func serve(f Facts, now time.Time) Step {
 	return answer(f, f.Node.readySince(f.Journal.Gate.At), waitsForNode(f), now)
 }
 
-// sameLife tells a machine that was rebooted in service from one that was in the warm pool for a
-// time too short to be seen in metadata. If that is unknown it is the same life: restarting a
-// node must not wait for Auto Scaling.
+// sameLife reports whether a machine was rebooted in service. Otherwise it was in the warm pool, for
+// a time too short to be visible in metadata. If that is unknown, sameLife returns true, because the
+// restart of a node must not wait for Auto Scaling.
 func sameLife(f Facts, now time.Time) (step Step, same bool) {
 	const why = "the machine has served in an earlier boot"
 	switch {
@@ -207,7 +207,7 @@ func troubles(stages []StageFact) string {
 	return ""
 }
 
-// failed is a command that has failed for good, or nil.
+// failed is a command that has used up its tries, or nil.
 func failed(f Facts) *StageFact {
 	for i := range f.Stages {
 		if s := &f.Stages[i]; !s.Image && !s.Done && !s.Running && s.Tries >= f.Rules.Tries {

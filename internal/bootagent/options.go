@@ -82,7 +82,7 @@ type Settings struct {
 	AbsentFor time.Duration
 	// Images are pulled while the machine warms.
 	Images []string
-	// Pull is the command that pulls an image; REF stands for its name.
+	// Pull is the command that pulls an image; REF is replaced by its name.
 	Pull []string
 	// Parallel is how many images are pulled at the same time; 2.
 	Parallel int

@@ -27,8 +27,8 @@ func (w *world) ready() map[*fleet]int32 {
 	return up
 }
 
-// checkReplaced checks that a surged pod that leaves because of its successor leaves its
-// ReplicaSet with as many Ready pods as it wants, and that none leaves without a reason.
+// checkReplaced checks a surged pod that leaves because of its successor. Its ReplicaSet must have as
+// many Ready pods as it wants, and no pod may leave without a reason.
 func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32) {
 	t.Helper()
 	if _, surged := v.Pod.Labels[v1alpha1.LabelSurged]; !surged {

@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// Pods that wait for do-not-disrupt or for ordinary pods must still leave one batch after the
-// other, early enough that the plan need not override their budget.
+// Pods that wait for do-not-disrupt or for ordinary pods must still leave in batches. The first batch
+// must leave so early that the plan does not override their budget.
 func TestSharedBudgetsAreRespected(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// kindNone stands for pods without a controller.
+// kindNone is the kind of pods without a controller.
 const kindNone = "None"
 
 // workload is a workload of the policy, compiled for matching pods.

@@ -51,7 +51,7 @@ func isImplausible(n *notice.Notice, now time.Time) bool { return n.Time.After(n
 
 // isStale reports whether the notice is too old to act on: its firm deadline passed long
 // ago, or it is a rebalance recommendation from before the time for which a node counts as
-// at risk. EC2 never withdraws those, and the instance metadata repeats them for good.
+// at risk. EC2 never withdraws those, and the instance metadata repeats them without end.
 func isStale(n *notice.Notice, now time.Time) bool {
 	if n.Kind == notice.KindRebalanceRecommendation && !n.Withdrawn && !n.Time.IsZero() && now.Sub(n.Time.Time) > notice.AtRiskFor {
 		return true

@@ -26,8 +26,8 @@ const (
 	ProbeLease = "lifeboat-probe"
 	// ProbeNamespace is its namespace.
 	ProbeNamespace = "lifeboat-system"
-	// probeAnnotation, followed by the role of a rule, holds the id of the last probe that
-	// arrived through the rule, a space, and its time of arrival.
+	// probeAnnotation is followed by the role of a rule. The value has the id of the last probe
+	// that arrived through the rule, a space, and its time of arrival.
 	probeAnnotation = "lifeboat.dev/probe-"
 	// announcement, followed by the id of a probe, announces it. The value is when the prober
 	// stops waiting.

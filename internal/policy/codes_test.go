@@ -26,7 +26,7 @@ func TestEventTypeCodesNarrowARule(t *testing.T) {
 		{"any end", []string{"AWS_EC2_*"}, stop, true},
 		{"any beginning", []string{"*_STOP_SCHEDULED"}, stop, true},
 		{"anything between", []string{"AWS_*_STOP_*"}, stop, true},
-		{"a star may stand for nothing", []string{"*AWS*_EC2**_INSTANCE_STOP_SCHEDULED*"}, stop, true},
+		{"a star may match nothing", []string{"*AWS*_EC2**_INSTANCE_STOP_SCHEDULED*"}, stop, true},
 		{"a star alone matches every code", []string{"*"}, stop, true},
 		{"one of several", []string{"*_RETIREMENT_*", "*_STOP_*"}, stop, true},
 		{"a star before what comes twice takes the first", []string{"*ab*ab"}, "xabyabab", true},

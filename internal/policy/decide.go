@@ -40,7 +40,7 @@ type Facts struct {
 	Held     bool
 	Released time.Time
 	// Extended is set while Lifeboat sends heartbeats for the lifecycle hooks of the instance's
-	// Auto Scaling group, and ExtendedUntil is when they time out for good. Retained is set if
+	// Auto Scaling group. ExtendedUntil is when no further heartbeat can extend them. Retained is set if
 	// the group keeps an instance that is not drained by then.
 	Extended      bool
 	ExtendedUntil time.Time

@@ -88,7 +88,7 @@ func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *match {
 	return c
 }
 
-// matchesCode reports whether a code matches a pattern, in which "*" stands for any characters.
+// matchesCode reports whether a code matches a pattern, in which "*" matches any characters.
 // Case does not matter.
 func matchesCode(pattern, code string) bool {
 	parts := strings.Split(strings.ToLower(pattern), "*")

@@ -12,7 +12,7 @@ import (
 
 // Draining reports whether the node uses a slot of its policy's budget: it is cordoned, and its
 // pods or the hooks after the drain are not finished. A hook that has not begun, or is between
-// two tries, is not finished. One that has failed for good is, even if the drain holds for it.
+// two tries, is not finished. A hook without tries left is finished, even if it holds the drain.
 func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
 	if Begun(s).IsZero() {
 		return false

@@ -64,7 +64,7 @@ func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 	return nil
 }
 
-// Holds reports whether a hook has failed for good and holds the drain: it was not approved
+// Holds reports whether a hook has used up its tries and holds the drain: it was not approved
 // since.
 func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
 	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hooks.IsFinished(*h, *s, goAhead)

@@ -170,22 +170,22 @@ func TestNodeClaimRequirements(t *testing.T) {
 		change []func(*Facts)
 		want   []string
 	}{
-		"spot: any type but its own":                             {nil, []string{notType}},
-		"a template with that type only: any zone but its own":   {[]func(*Facts){only(corev1.LabelInstanceTypeStable, spotType)}, []string{notZone}},
-		"a template with another type too":                       {[]func(*Facts){only(corev1.LabelInstanceTypeStable, spotType, "c5.large")}, []string{notType}},
-		"a volume holds it in its zone":                          {[]func(*Facts){pods(withVolume)}, []string{inZone, notType}},
-		"that type only, and a volume: nothing is excluded":      {[]func(*Facts){only(corev1.LabelInstanceTypeStable, spotType), pods(withVolume)}, []string{inZone}},
-		"the pod wants that type":                                {[]func(*Facts){pods(selecting(corev1.LabelInstanceTypeStable, spotType))}, []string{corev1.LabelInstanceTypeStable + " In " + spotType, notZone}},
-		"the pod wants an architecture":                          {[]func(*Facts){pods(selecting(corev1.LabelArchStable, "amd64"))}, []string{corev1.LabelArchStable + " In amd64", notType}},
-		"the pod wants a label that the template gives":          {[]func(*Facts){pods(selecting("team", "shop"))}, []string{notType}},
-		"the pod wants a value of the NodePool's own":            {[]func(*Facts){pods(selecting("example.com/tier", "silver"))}, []string{"example.com/tier In silver", notType}},
-		"the pod wants its host":                                 {[]func(*Facts){pods(selecting(corev1.LabelHostname, "a"))}, []string{notType}},
-		"of several terms, the one that the node meets":          {[]func(*Facts){pods(inTerms("eu-west-1a", zoneA))}, []string{inZone, notType}},
-		"second try: any zone but its own":                       {[]func(*Facts){try(2)}, []string{notZone}},
-		"third try: whatever there is":                           {[]func(*Facts){try(3)}, nil},
-		"a planned stop excludes nothing":                        {[]func(*Facts){func(f *Facts) { f.Kind = notice.KindScheduledChange }}, nil},
-		"at least so many types: not one less":                   {[]func(*Facts){atLeastTypes(2)}, []string{notZone}},
-		"nothing is known of the doomed node, so nothing is out": {[]func(*Facts){func(f *Facts) { f.Node.Labels = nil; f.Interrupted.Labels = map[string]string{LabelNodePool: "web"} }}, nil},
+		"spot: any type but its own":                                  {nil, []string{notType}},
+		"a template with that type only: any zone but its own":        {[]func(*Facts){only(corev1.LabelInstanceTypeStable, spotType)}, []string{notZone}},
+		"a template with another type too":                            {[]func(*Facts){only(corev1.LabelInstanceTypeStable, spotType, "c5.large")}, []string{notType}},
+		"a volume holds it in its zone":                               {[]func(*Facts){pods(withVolume)}, []string{inZone, notType}},
+		"that type only, and a volume: nothing is excluded":           {[]func(*Facts){only(corev1.LabelInstanceTypeStable, spotType), pods(withVolume)}, []string{inZone}},
+		"the pod wants that type":                                     {[]func(*Facts){pods(selecting(corev1.LabelInstanceTypeStable, spotType))}, []string{corev1.LabelInstanceTypeStable + " In " + spotType, notZone}},
+		"the pod wants an architecture":                               {[]func(*Facts){pods(selecting(corev1.LabelArchStable, "amd64"))}, []string{corev1.LabelArchStable + " In amd64", notType}},
+		"the pod wants a label that the template gives":               {[]func(*Facts){pods(selecting("team", "shop"))}, []string{notType}},
+		"the pod wants a value of the NodePool's own":                 {[]func(*Facts){pods(selecting("example.com/tier", "silver"))}, []string{"example.com/tier In silver", notType}},
+		"the pod wants its host":                                      {[]func(*Facts){pods(selecting(corev1.LabelHostname, "a"))}, []string{notType}},
+		"of several terms, the one that the node meets":               {[]func(*Facts){pods(inTerms("eu-west-1a", zoneA))}, []string{inZone, notType}},
+		"second try: any zone but its own":                            {[]func(*Facts){try(2)}, []string{notZone}},
+		"third try: whatever there is":                                {[]func(*Facts){try(3)}, nil},
+		"a planned stop excludes nothing":                             {[]func(*Facts){func(f *Facts) { f.Kind = notice.KindScheduledChange }}, nil},
+		"at least so many types: not one less":                        {[]func(*Facts){atLeastTypes(2)}, []string{notZone}},
+		"nothing is known of the interrupted node, so nothing is out": {[]func(*Facts){func(f *Facts) { f.Node.Labels = nil; f.Interrupted.Labels = map[string]string{LabelNodePool: "web"} }}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

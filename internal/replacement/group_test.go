@@ -32,7 +32,7 @@ func withNode(ready bool, age time.Duration) func(*GroupMember) {
 	}
 }
 
-func doomedIn(m GroupMember) GroupFacts {
+func interruptedIn(m GroupMember) GroupFacts {
 	return GroupFacts{
 		QuickFacts: QuickFacts{Now: groupNow, Movable: 1, Deadline: notice.At(groupNow.Add(2*time.Minute), v1alpha1.DeadlineHard)},
 		Notice:     v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: notice.ActionTerminate}, Cloud: true,
@@ -68,7 +68,7 @@ func TestDetachDecision(t *testing.T) {
 			f.Group, f.Was, f.Now, f.Deadline = nil, &Status{StartTime: &at}, groupNow.Add(time.Minute), nil
 		}, v1alpha1.NoReplacement, ReasonNoGroup},
 	} {
-		f := doomedIn(inGroup("i", "InService"))
+		f := interruptedIn(inGroup("i", "InService"))
 		test.change(&f)
 		if s := DecideGroup(f); s.Phase != test.phase || s.Reason != test.reason || s.Message == "" {
 			t.Errorf("%s: %s %s: %s", name, s.Phase, s.Reason, s.Message)
@@ -81,7 +81,7 @@ func TestDetachDecision(t *testing.T) {
 func TestReplacementInstanceIsIdentified(t *testing.T) {
 	t.Parallel()
 	claimed := func(m *GroupMember) { m.Claimed = true }
-	f := doomedIn(inGroup("i", "InService"))
+	f := interruptedIn(inGroup("i", "InService"))
 	f.Group.Others = []GroupMember{inGroup("apart", "Pending:Wait"), inGroup("old", "InService", withNode(true, time.Hour))}
 	s := DecideGroup(f)
 	Detached(s, nil, groupNow)
@@ -115,11 +115,11 @@ func TestReplacementInstanceIsIdentified(t *testing.T) {
 
 func TestDetachProgress(t *testing.T) {
 	t.Parallel()
-	order := func() *Status { return DecideGroup(doomedIn(inGroup("i", "InService"))) }
-	seen := func(after time.Duration, doomed ...GroupMember) *ScalingGroup {
+	order := func() *Status { return DecideGroup(interruptedIn(inGroup("i", "InService"))) }
+	seen := func(after time.Duration, interrupted ...GroupMember) *ScalingGroup {
 		g := &ScalingGroup{Time: groupNow.Add(after), Name: "workers"}
-		if len(doomed) > 0 {
-			g.Interrupted = &doomed[0]
+		if len(interrupted) > 0 {
+			g.Interrupted = &interrupted[0]
 		}
 		return g
 	}

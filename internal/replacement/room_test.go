@@ -35,7 +35,7 @@ func TestPodsFitElsewhere(t *testing.T) {
 		"a node that is not Ready":                {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Status.Conditions = nil }), false},
 		"a node that is cordoned":                 {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), false},
 		"a node that is going":                    {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }), false},
-		"a node that is doomed":                   {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectNoSchedule)), false},
+		"a node that is interrupted":              {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectNoSchedule)), false},
 		"a node at risk":                          {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectPreferNoSchedule)), false},
 		"a node that Karpenter ends":              {pod("p", "1"), other("b", "1", tainted(taintDisrupted, corev1.TaintEffectNoSchedule)), false},
 		"another node's replacement":              {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Labels[v1alpha1.LabelReplacesInstance] = "i-2" }), false},

@@ -156,7 +156,7 @@ func selecting(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
 }
 
-func doomedNode() *corev1.Node {
+func interruptedNode() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{
 		LabelNodePool: "web", corev1.LabelInstanceTypeStable: spotType, corev1.LabelTopologyZone: zoneA,
 		corev1.LabelArchStable: "amd64", "example.com/tier": "silver", "team": "shop", labelCapacityType: "spot",
@@ -183,7 +183,7 @@ func facts(change ...func(*Facts)) Facts {
 	f := Facts{
 		QuickFacts: QuickFacts{Now: noon, Deadline: hard(2 * time.Minute), Movable: 2, Installed: true, Karpenters: true},
 		Kind:       notice.KindSpotInterruption, InstanceID: instance, Interruption: instance,
-		Node: doomedNode(), Interrupted: mustClaim(), Pool: mustPool(), Class: &Class{Ready: true},
+		Node: interruptedNode(), Interrupted: mustClaim(), Pool: mustPool(), Class: &Class{Ready: true},
 		Pods: []*corev1.Pod{pod("web-1", "500m"), pod("web-2", "1"), pod("log", "100m", ofDaemonSet)},
 		Name: Name("web", instance, 1),
 	}

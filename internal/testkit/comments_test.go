@@ -16,11 +16,10 @@ var passive = regexp.MustCompile(`\b(is|are|was|were|been|being)\s+(\w+ly\s+)?\w
 // marker matches the markers of controller-gen.
 var marker = regexp.MustCompile(`(?m)^\+.*$`)
 
-// The comments in sandbox/ and modules/ are not checked yet.
 func TestCommentsHaveShortSentences(t *testing.T) {
 	comments, passives := 0, 0
 	texts(t, " .go ", func(name, text string) {
-		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "zz_generated") || strings.HasPrefix(name, "modules/") || strings.HasPrefix(name, "sandbox/") {
+		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "zz_generated") {
 			return
 		}
 		for _, c := range exportedComments(t, name, text) {

@@ -87,7 +87,7 @@ var filesOffPath = map[string]string{
 	"internal/notice/join.go":                                  "only where the record exists",
 	"internal/notice/kinds.go":                                 "constants",
 	"internal/notice/metadata.go":                              "only for what agents write",
-	"internal/notice/unheard.go":                               "for the condition WiringDegraded",
+	"internal/notice/missing.go":                               "for the condition WiringDegraded",
 	"internal/notice/withdrawn.go":                             "only for notices that are withdrawn",
 	"internal/notice/words.go":                                 "wording",
 	"internal/record/person.go":                                "only for approvals, holds and releases",
@@ -199,9 +199,9 @@ func TestHotPathStaysShort(t *testing.T) {
 	}
 }
 
-// TestHotPathIsComplete checks the list against the code: every file of a package
-// on the path, and every package that a file on the path imports, is on the path, may be
-// skipped, or is off the path for a reason. It does not see packages that are reached
+// TestHotPathIsComplete checks the list against the code. It checks every file of a package on the
+// path, and every package that a file on the path imports. Each must be on the path, be skipped, or
+// have a reason why it is off the path. It does not see packages that are reached
 // through an interface, such as podwatch.
 func TestHotPathIsComplete(t *testing.T) {
 	p := readHotPath(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestIntakeHasNoControllerCallback: intake and controllers share the Interruption
-// object and nothing else. The import rules cannot see a method value or a closure of a
-// controller that the composition root passes to intake, so this test reads its source.
+// TestIntakeHasNoControllerCallback checks that intake and controllers share only the Interruption
+// object. The import rules cannot see a method value or a closure of a controller that the composition
+// root passes to intake. So this test reads the source of the root.
 func TestIntakeHasNoControllerCallback(t *testing.T) {
 	dir := filepath.Join(root(t), "internal", "app")
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))

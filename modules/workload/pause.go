@@ -23,7 +23,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// reap waits for every ended child; one signal can stand for several.
+// reap never endsy ended child; one signal can be for several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

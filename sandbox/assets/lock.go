@@ -17,7 +17,7 @@ func (b *builder) lock(ctx context.Context, name string) (unlock func(), err err
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
-	told := false
+	printed := false
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -27,9 +27,9 @@ func (b *builder) lock(ctx context.Context, name string) (unlock func(), err err
 			f.Close()
 			return nil, fmt.Errorf("taking the lock: %w", err)
 		}
-		if !told {
+		if !printed {
 			b.progress.println("waiting for another lifeboat that builds " + name)
-			told = true
+			printed = true
 		}
 		select {
 		case <-ctx.Done():

@@ -14,8 +14,8 @@ const (
 	memoryInterrupted                       = 500
 )
 
-// memoryReport is lifeboatd's memory in MiB: the peaks of its start, of a minute in which it was
-// idle, while some of the nodes were interrupted, and of a minute after that.
+// memoryReport is lifeboatd's memory in MiB. It has the peaks of four periods: the start, an idle
+// minute, the interruption of some nodes, and a minute after that.
 type memoryReport struct {
 	Start       memoryPeak `json:"start"`
 	Idle        memoryPeak `json:"idle"`

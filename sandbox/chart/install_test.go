@@ -25,7 +25,7 @@ import (
 const monitorCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: servicemonitors.monitoring.coreos.com, annotations: {api-approved.kubernetes.io: "unapproved, a stand-in"}}
+metadata: {name: servicemonitors.monitoring.coreos.com, annotations: {api-approved.kubernetes.io: "unapproved, for a test"}}
 spec:
   group: monitoring.coreos.com
   scope: Namespaced

@@ -108,7 +108,7 @@ func TestAuthorsCannotBeForged(t *testing.T) {
 		"moves it to a node":     {func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-b" }, notices},
 		"with a word of its own": {func(r *v1alpha1.Interruption) { r.Spec.NodeName, r.Spec.Hold = "node-b", word(alice) }, notices},
 		"has it deleted":         {func(r *v1alpha1.Interruption) { r.OwnerReferences = owners("v1", "ConfigMap") }, "may not change the finalizers or the owners"},
-		"keeps it for ever":      {func(r *v1alpha1.Interruption) { r.Finalizers = []string{"example.com/kept"} }, "may not change the finalizers or the owners"},
+		"keeps it permanently":   {func(r *v1alpha1.Interruption) { r.Finalizers = []string{"example.com/kept"} }, "may not change the finalizers or the owners"},
 	} {
 		t.Run("an operator "+name, func(t *testing.T) { check(t, patch(t, c, plain, test.edit), test.want) })
 	}

@@ -60,19 +60,19 @@ func newSandboxUp(s *session) *cobra.Command {
 		Long: `Bring a sandbox up, and leave it running. The first time it builds Kubernetes,
 which takes some minutes; after that it takes seconds.
 
-Whatever instance is launched in its EC2 becomes a node; --nodes launches spot
-instances to begin with.
+Every instance that is launched in its EC2 becomes a node. --nodes launches the
+first spot instances.
 
-Nodes are simulated: a Node that looks alive, whose pods only pretend. With
---nodes real each instance is a set of namespaces of this machine with a
-containerd, a kubelet and a kube-proxy of its own: containers run, hooks run,
-and a power cut is one. That needs Linux, root, runc and nft.
+Nodes are simulated: a Node is Ready, and its pods run no containers. With
+--nodes real, each instance is a set of namespaces of this machine. It has its
+own containerd, kubelet and kube-proxy, and runs containers and hooks. That
+needs Linux, root, runc and nft.
 
-With --karpenter nodes come as pods need them: Karpenter, unmodified, speaks to
-the emulated AWS. It launches nothing until it has an EC2NodeClass and a
-NodePool; subnets, security groups and the rest are found by the tag
-karpenter.sh/discovery=sandbox. Its metrics and health ports are open on all of
-this machine's addresses: it cannot be told otherwise.`,
+With --karpenter, unmodified Karpenter launches nodes for pods in the emulated
+AWS. It needs an EC2NodeClass and a NodePool first. Subnets, security groups and
+other resources have the tag karpenter.sh/discovery=sandbox. Its metrics and
+health ports are open on all addresses of this machine, because Karpenter has no
+option for the address.`,
 		Example: `  lifeboat sandbox up --nodes 3
   sudo -E lifeboat sandbox up --nodes real
   lifeboat sandbox up --karpenter

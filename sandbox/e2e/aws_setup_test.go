@@ -94,7 +94,7 @@ func TestSpotWarningIsRecordedWithBrokenWiring(t *testing.T) {
 			if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			r.until("the reclaim to be heard by "+b.source, b.within, func(ctx context.Context) (bool, error) {
+			r.until("the reclaim to be recorded by "+b.source, b.within, func(ctx context.Context) (bool, error) {
 				in, err := r.record(ctx, interrupted.ID)
 				return in != nil && in.Spec.Notices[0].Source == b.source, err
 			})

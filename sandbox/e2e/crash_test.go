@@ -40,8 +40,8 @@ func (r *rig) reclaim(in ec2.Instance) {
 	}
 }
 
-// checkDrain checks a finished drain: lifeboatd removed every pod of the interrupted node once,
-// each had its full grace period and ended before the deadline, and no other pod was touched.
+// checkDrain checks a finished drain. lifeboatd must have removed every pod of the interrupted node
+// once, and no other pod. Each pod must have had its full grace period, and have ended in time.
 func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, record *v1alpha1.Interruption) {
 	r.t.Helper()
 	t, deadline := r.t, record.Status.Deadline.Time.Time

@@ -97,7 +97,7 @@ func TestEveryNoticeKindArrives(t *testing.T) {
 	} {
 		in := r.launchFor(kind)
 		must(do(in))
-		r.until(kind+" to be heard", 90*time.Second, func(ctx context.Context) (bool, error) {
+		r.until(kind+" to be recorded", 90*time.Second, func(ctx context.Context) (bool, error) {
 			record, err := r.record(ctx, in.ID)
 			if err != nil || record == nil {
 				return false, err

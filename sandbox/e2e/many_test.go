@@ -14,9 +14,9 @@ import (
 
 // Many nodes at once: EC2 reclaims a third of a pool in the same second.
 const (
-	manyNodes  = 24
-	manyDoomed = 8
-	manyPods   = 120
+	manyNodes       = 24
+	manyInterrupted = 8
+	manyPods        = 120
 )
 
 func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
@@ -32,7 +32,7 @@ func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
 
 	interrupted := map[string]ec2.Instance{}
 	var ids []string
-	for _, in := range nodes[:manyDoomed] {
+	for _, in := range nodes[:manyInterrupted] {
 		interrupted[in.PrivateDNSName] = in
 		ids = append(ids, in.ID)
 	}
@@ -48,7 +48,7 @@ func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
 		}
 		moved += drainOf(record).Pods.Moved
 	}
-	t.Logf("%d pods moved off %d nodes in %s", moved, manyDoomed, time.Since(start).Round(100*time.Millisecond))
+	t.Logf("%d pods moved off %d nodes in %s", moved, manyInterrupted, time.Since(start).Round(100*time.Millisecond))
 
 	asked := records.where(func(a podRecord) bool { return !a.asked.IsZero() && a.node != "" })
 	if len(asked) != int(moved) {

@@ -22,8 +22,8 @@ const (
 	unknown     = "i-0fffffffffffffff0"
 )
 
-// noise returns the messages that a queue may hold beside the one relevant notice, by the outcome
-// under which the metric of received messages counts them.
+// noise returns the other messages that a queue may hold, by their outcome in the metric of received
+// messages.
 func noise(account, region, alive string, now time.Time) map[string][]string {
 	terminate := func(id string) map[string]string {
 		return map[string]string{"instance-id": id, "instance-action": "terminate"}

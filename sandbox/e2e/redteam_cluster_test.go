@@ -65,7 +65,7 @@ func (r *redTeam) kubelet() attacker {
 			return c.Patch(ctx, node, client.MergeFrom(before))
 		}},
 		{name: "registers again as another instance", do: func(ctx context.Context, _ *rand.Rand) error {
-			// Kubelets cannot delete their Node. This stands for whatever deleted it.
+			// Kubelets cannot delete their Node. This simulates any other deletion.
 			node, err := own(ctx)
 			if err != nil {
 				return err

@@ -152,7 +152,7 @@ func TestKarpenterReceivesForwardedMessage(t *testing.T) {
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.ForwardedTime == nil || s.Drain.NodeClaimDeletion.Tries > 0 {
 		t.Errorf("replacement %+v, NodeClaim deletion %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
 	}
-	r.until("Karpenter to have heard", 30*time.Second, func(context.Context) (bool, error) {
+	r.until("Karpenter to have received the message", 30*time.Second, func(context.Context) (bool, error) {
 		n := r.metricOf("karpenter", "karpenter_interruption_received_messages_total", `message_type="spot_interrupted"`)
 		return n >= 1, fmt.Errorf("Karpenter counted %v messages", n)
 	})

@@ -45,9 +45,9 @@ func Holders(ctx context.Context, client kubernetes.Interface) (map[string]strin
 }
 
 // Resync is for a kwok that was killed and restarted. It waits until the new process holds the Leases
-// of the old one, and then makes it process the pods of those nodes again. kwok 0.8.0 processes the
-// pods of a node as soon as it holds the Lease, but skips them if its watch does not show the Lease
-// yet. Without Resync, a pod without further changes, such as a stopping one, would never end.
+// of the old one, and then makes it process the pods of those nodes again. When
+// kwok 0.8.0 gets a Lease, it processes the pods of the node. It skips them if its watch does not show
+// the Lease yet. Without Resync, a pod without further changes, such as a stopping one, would never end.
 func Resync(ctx context.Context, client kubernetes.Interface, before map[string]string) error {
 	taken := map[string]bool{}
 	err := wait.PollUntilContextCancel(ctx, resyncPoll, true, func(ctx context.Context) (bool, error) {

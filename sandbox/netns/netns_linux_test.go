@@ -92,7 +92,7 @@ func TestRelayForwardsBothDirectionsAndEnds(t *testing.T) {
 			go func() {
 				defer conn.Close()
 				text, _ := io.ReadAll(conn)
-				_, _ = conn.Write(append([]byte("heard "), text...))
+				_, _ = conn.Write(append([]byte("got "), text...))
 			}()
 		}
 	}()
@@ -115,7 +115,7 @@ func TestRelayForwardsBothDirectionsAndEnds(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(conn); err != nil || string(got) != "heard hello" {
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "got hello" {
 		t.Errorf("got %q (%v)", got, err)
 	}
 	open, err := net.Dial("tcp", outside.Addr().String())

@@ -28,8 +28,8 @@
 //	approve|hold|release NODE by=NAME
 //
 // The clock counts from the notice of the latest interrupt. Moments are 30s, deadline-10s (relative
-// to the notice's deadline), window+5s and, for the time at which pods were asked to stop, job (when
-// the latest Job completed). Checks, and their times:
+// to the notice's deadline) and window+5s. "pod NAME asked after" also knows job: when the latest Job
+// completed. Checks, and their times:
 //
 //	wait CONDITION [within 60s] the next lines depend on it; without it, the scenario stops here
 //	expect CONDITION            now

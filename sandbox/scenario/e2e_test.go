@@ -24,21 +24,21 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stories []*scenario.Scenario
+	var all []*scenario.Scenario
 	for _, name := range names {
-		stories = append(stories, read(t, name))
+		all = append(all, read(t, name))
 	}
-	slices.SortStableFunc(stories, func(a, b *scenario.Scenario) int { return cmp.Compare(lasts(b), lasts(a)) })
+	slices.SortStableFunc(all, func(a, b *scenario.Scenario) int { return cmp.Compare(lasts(b), lasts(a)) })
 	lifeboatd := buildLifeboatd(t)
 	var playing sync.WaitGroup
 	slots := make(chan struct{}, sideBySide)
-	for _, sc := range stories {
+	for _, sc := range all {
 		slots <- struct{}{}
 		up := make(chan struct{})
 		isUp := sync.OnceFunc(func() { close(up) })
 		playing.Go(func() { // not t.Parallel, which -parallel bounds by the number of cores
 			defer func() { <-slots }()
-			defer isUp() // also where -run leaves the story out
+			defer isUp() // also if -run excludes the scenario
 			t.Run(sc.Name, func(t *testing.T) { play(t, sc, lifeboatd, isUp) })
 		})
 		<-up

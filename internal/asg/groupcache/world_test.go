@@ -72,7 +72,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		ctx, stop := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { server.Work(ctx) })
-		synctest.Wait() // the region hears of its instances from now on
+		synctest.Wait() // from now on the region gets events of its instances
 		test(w)
 		stop()
 		running.Wait()

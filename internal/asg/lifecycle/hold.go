@@ -13,7 +13,7 @@ const (
 	// changes within seconds.
 	acceptedRetry = 5 * time.Second
 	// OthersRetry is the time until a result is sent again if another hook may hold the
-	// instance, and othersTries the number of tries after which that is assumed.
+	// instance. That is assumed after othersTries tries.
 	OthersRetry = time.Minute
 	othersTries = 5
 	// DeniedRetry is when a call is retried that was not permitted.

@@ -312,8 +312,8 @@ func extend(f Facts, m Memory, h Hold, why string) Decision {
 	return d
 }
 
-// warmPoolNode adds to a decision the action for the node of an instance that is in the warm pool, or
-// on its way into or out of it: none of its pods can stay.
+// warmPoolNode adds the action for a node to a decision, if its instance is in the warm pool, enters
+// it or leaves it. None of its pods can stay.
 func warmPoolNode(f Facts, d Decision) Decision {
 	n := f.Node
 	if n == nil || n.Deleting || f.Interrupted {

@@ -139,7 +139,7 @@ const (
 func Launches() []Result { return []Result{LaunchSucceeded, LaunchFailed} }
 
 // Result returns the result of the launch, once the instance is in another phase. Gone also
-// stands for an instance that has left its group.
+// means that the instance has left its group.
 func (m Memory) Result(next Phase) Result {
 	launching := m.Phase == Joining || m.Phase == Warming && !m.Returns()
 	switch {

@@ -131,12 +131,12 @@ func TestHeartbeatsOfTwoHooks(t *testing.T) {
 		misses int32
 		says   string
 	}{
-		"both hear":                        {[]error{nil, nil}, 0, ""},
+		"both accept":                      {[]error{nil, nil}, 0, ""},
 		"one has let go":                   {[]error{gone, nil}, 0, ""},
 		"the other has":                    {[]error{nil, gone}, 0, ""},
 		"both have":                        {[]error{gone, gone}, 1, gone.Error()},
 		"one has, the other is not called": {[]error{busy, gone}, 1, "throttled"},
-		"one hears, the other is not":      {[]error{nil, busy}, 1, "throttled"},
+		"one accepts, the other is busy":   {[]error{nil, busy}, 1, "throttled"},
 	} {
 		f := facts("Terminating:Wait", 0, newNotice("a"))
 		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "db", Own: true, Terminating: true, Timeout: time.Hour})

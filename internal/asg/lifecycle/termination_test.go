@@ -194,7 +194,7 @@ func FuzzDecideTermination(f *testing.F) {
 		x.Drained, x.Seen.HooksKnown = isDrained, known
 		d := DecideTermination(x)
 		if d.Pending && (d.Status == nil || d.Do == Nothing && !d.Confirm && (d.Wake.IsZero() || d.Status.Message == "")) {
-			t.Errorf("it waits for ever: %+v, %+v", d, d.Status)
+			t.Errorf("it never ends: %+v, %+v", d, d.Status)
 		}
 		if d.Do != Nothing && len(d.Status.Hooks) == 0 {
 			t.Error("there is no hook to call")

@@ -141,9 +141,9 @@ func (w Wanted) firstTags() []types.Tag {
 }
 
 // putTags sets only the tags that the step changes. Instances get the declared
-// ones and those that already propagate. A key with a slash prevents launches
-// if the instance metadata shows tags (EC2 User Guide, "Enable access to tags
-// in instance metadata"), so an existing group gets no new propagated tag.
+// ones and those that already propagate. An existing group gets no new propagated
+// tag: a key with a slash prevents launches if the instance metadata shows tags
+// (EC2 User Guide, "Enable access to tags in instance metadata").
 func (a *API) putTags(ctx context.Context, w Wanted, s Step) error {
 	in := &sdk.CreateOrUpdateTagsInput{}
 	for key := range w.tags() {

@@ -140,10 +140,9 @@ func (l *Lifecycle) limited(ctx context.Context, p ratelimit.Priority, do func()
 // validation is Auto Scaling's code for all rejected requests.
 const validation = "ValidationError"
 
-// classifyLifecycle says whether a retry can help. Auto Scaling has no own code
-// for an action that is not pending, only a ValidationError that begins "No
-// active Lifecycle Action found" (Amazon EC2 Auto Scaling API Reference,
-// "Common Errors").
+// classifyLifecycle adds to an error whether a retry can help. For an action that is not pending, Auto
+// Scaling has no error code of its own. It returns a ValidationError that begins "No active Lifecycle
+// Action found" (Amazon EC2 Auto Scaling API Reference, "Common Errors").
 func classifyLifecycle(err error, permission, group string) error {
 	switch code := awshttp.Code(err); {
 	case awshttp.IsDenied(err):

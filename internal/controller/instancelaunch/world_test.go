@@ -48,9 +48,9 @@ type world struct {
 	machines map[string]*machine
 	events   []string
 
-	// Settings of the machines: how long their kubelets take from power on, whether an agent
-	// starts kubelets only for service and completes the hook of warm instances, and which
-	// nodes never become Ready.
+	// Settings of the machines. boot is the time from power-on to the kubelet. agent starts
+	// kubelets only for service, and completes the hook of warm instances. broken selects the
+	// nodes that never become Ready.
 	boot   time.Duration
 	agent  bool
 	broken func(id string) bool

@@ -59,7 +59,7 @@ func TestPodsMoveAfterSpotNotice(t *testing.T) {
 
 	w.settle(2 * time.Hour)
 	if w.record() != nil {
-		t.Error("the finished record is kept for ever")
+		t.Error("the finished record is never deleted")
 	}
 }
 

@@ -239,6 +239,6 @@ func TestOwnersAreReadAgainAfterRestart(t *testing.T) {
 	}
 	w.settle(ownersTimeout)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
-		t.Errorf("evictions %v: it waits for ever: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
+		t.Errorf("evictions %v: it never ends: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 // The test runs random sequences: Karpenter launches, boots, gives up, deletes the interrupted
 // node on its own, or is down; the process is killed at any write. There must never be more than
-// one replacement, each pod must be asked to stop by its last call, and in the end no
-// replacement is protected or pending.
+// one replacement. Each pod must be asked to stop by its last call. In the end no replacement may be
+// protected or pending.
 func TestRandomKarpenterBehaviour(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(40)
@@ -123,8 +123,8 @@ func (s *karpenterRun) others() {
 			s.giveUp()
 		}
 	case 6:
-		if doomed := s.claim("web-x7k2p"); doomed != nil && s.dice.IntN(10) == 0 {
-			s.remove(doomed)
+		if interrupted := s.claim("web-x7k2p"); interrupted != nil && s.dice.IntN(10) == 0 {
+			s.remove(interrupted)
 		}
 	case 7:
 		s.absent = s.dice.IntN(4) == 0

@@ -51,7 +51,7 @@ func TestReplacementIsReadyBeforePodsLeave(t *testing.T) {
 	k.end()
 	k.settle(10 * time.Second)
 	if k.protected() {
-		t.Error("protected for ever")
+		t.Error("its protection never ends")
 	}
 	want := []string{
 		"NoticeReceived", "Decided", "Cordoned", "ReplacementOrdered", "ReplacementReady", "Evicted", "PodTerminated",
@@ -62,8 +62,8 @@ func TestReplacementIsReadyBeforePodsLeave(t *testing.T) {
 	}
 }
 
-// Anyone who may send to the queue can send a drill, so a drill must not have Karpenter end
-// the node, or tell it that its capacity is reclaimed.
+// Anyone who may send to the queue can send a drill. So a drill must not make Karpenter delete the
+// node, or avoid its offering.
 func TestDrillDeletesNoNodeClaim(t *testing.T) {
 	drill := spot()
 	drill.Drill = true

@@ -66,8 +66,8 @@ func withKarpenter(t *testing.T, objects ...client.Object) *karpenter {
 	t.Helper()
 	a := node("a", instance)
 	a.Labels[replacement.LabelNodePool], a.Labels[corev1.LabelTopologyZone], a.Labels[corev1.LabelInstanceTypeStable] = "web", "us-east-1a", "m5.large"
-	a.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "web-x7k2p", UID: "doomed"}}
-	objects = append(objects, a, nodePool(), nodeClass(), doomedClaim())
+	a.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "web-x7k2p", UID: "interrupted"}}
+	objects = append(objects, a, nodePool(), nodeClass(), interruptedClaim())
 	k := &karpenter{world: newWorld(t, objects...)}
 	k.restart()
 	return k
@@ -127,12 +127,12 @@ func nodeClass() *unstructured.Unstructured {
 	return object(replacement.KindEC2NodeClass, "default", map[string]any{"status": ready()})
 }
 
-func doomedClaim() *unstructured.Unstructured {
+func interruptedClaim() *unstructured.Unstructured {
 	u := object(replacement.KindNodeClaim, "web-x7k2p", map[string]any{
 		"spec": map[string]any{}, "status": map[string]any{"providerID": "aws:///us-east-1a/" + instance, "nodeName": "a"},
 	})
 	u.SetLabels(map[string]string{replacement.LabelNodePool: "web", corev1.LabelInstanceTypeStable: "m5.large"})
-	u.SetUID("doomed")
+	u.SetUID("interrupted")
 	return u
 }
 

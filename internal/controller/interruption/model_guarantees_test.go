@@ -14,8 +14,8 @@ import (
 // noticeDue is how long the product may take to handle an accepted notice.
 const noticeDue = status.FlushInterval + 2*time.Second
 
-// checkReopened checks that a completed record checkReopened only for a notice that it did not have when it
-// was completed, even if the clocks that stamped the notices are wrong.
+// checkReopened checks that a completed record is reopened only for a notice that it did not have at
+// its completion. The clocks that stamped the notices may be wrong.
 func (b *bookkeeping) checkReopened(is *v1alpha1.Interruption) {
 	i := b.inst(is.Name)
 	if !slices.ContainsFunc(is.Spec.Notices, func(n v1alpha1.Notice) bool { return !i.completed[n.ID] }) {
@@ -98,8 +98,8 @@ func (b *bookkeeping) checkRestored(n *corev1.Node) {
 	b.run.fail("node %s is restored %s before its planned reboot", n.Name, v.deadline.Time.Sub(b.run.c.Now()))
 }
 
-// checkTerminated checks that an instance whose policy says Terminate is terminated once its firm
-// deadline is over, even if its kubelet never confirms that its pods have stopped. Before a soft
+// checkTerminated checks that the action Terminate has an effect once the firm deadline is over, even
+// if the kubelet never confirms that the pods have stopped. Before a soft
 // deadline budgets hold pods without limit.
 func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 	in, i, now := b.recordOf(instance), b.inst(instance), b.run.c.Now()

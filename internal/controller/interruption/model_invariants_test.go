@@ -53,7 +53,7 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 		r.fail("%s is not finished and does not say what it waits for", key)
 	}
 	if result.RequeueAfter <= 0 && (ready == nil || len(record.Drain(&in.Status).PendingPods) == 0) {
-		r.fail("%s waits for ever: %v", key, ready)
+		r.fail("%s never ends: %v", key, ready)
 	}
 }
 

@@ -226,7 +226,7 @@ func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 	if len(i.accepted) == 0 && !marked {
 		b.run.fail("%s: no Interruption is about it", q)
 	}
-	doomed := mutate.IsMarked(n, mutate.MarkInterrupted)
+	interrupted := mutate.IsMarked(n, mutate.MarkInterrupted)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
 	return func(err error) {
 		was := n
@@ -234,12 +234,12 @@ func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 		if err != nil || is == nil {
 			return
 		}
-		if !doomed && mutate.IsMarked(is, mutate.MarkInterrupted) && !marked && !lately {
+		if !interrupted && mutate.IsMarked(is, mutate.MarkInterrupted) && !marked && !lately {
 			b.checkMayBegin(q, instanceOf(n))
 		}
 		if _, still := is.Annotations[v1alpha1.AnnotationOriginalState]; marked && !still {
 			b.putBacks++
-			if doomed && !lately && i.deletedAt.IsZero() {
+			if interrupted && !lately && i.deletedAt.IsZero() {
 				b.checkRestored(was)
 			}
 		} else if !marked && still {

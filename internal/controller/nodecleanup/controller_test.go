@@ -48,7 +48,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cl
 
 func TestNodesWithoutRecordAreRestored(t *testing.T) {
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
-	doomed := mutate.Marked(plain, mutate.MarkInterrupted, "SpotInterruption")
+	interrupted := mutate.Marked(plain, mutate.MarkInterrupted, "SpotInterruption")
 	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
 	done := metav1.NewMicroTime(time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC))
 	finished := record.DeepCopy()
@@ -60,10 +60,10 @@ func TestNodesWithoutRecordAreRestored(t *testing.T) {
 		putBack   bool
 		forgotten []string
 	}{
-		"a marked node whose record is there stays marked":   {objects: []client.Object{doomed, record}},
-		"a marked node whose record is gone is put back":     {objects: []client.Object{doomed}, putBack: true, forgotten: []string{"a"}},
-		"a marked node whose record is finished is put back": {objects: []client.Object{doomed, finished}, putBack: true, forgotten: []string{"a"}},
-		"a marked node whose record was opened again stays":  {objects: []client.Object{doomed, reopened}},
+		"a marked node whose record is there stays marked":   {objects: []client.Object{interrupted, record}},
+		"a marked node whose record is gone is put back":     {objects: []client.Object{interrupted}, putBack: true, forgotten: []string{"a"}},
+		"a marked node whose record is finished is put back": {objects: []client.Object{interrupted, finished}, putBack: true, forgotten: []string{"a"}},
+		"a marked node whose record was opened again stays":  {objects: []client.Object{interrupted, reopened}},
 		"a node that was never marked is left alone":         {objects: []client.Object{plain}, putBack: true, forgotten: []string{"a"}},
 		"the pods of a node that is gone too are of no more": {forgotten: []string{"a"}, putBack: true},
 	}
@@ -93,7 +93,7 @@ func TestNodesWithoutRecordAreRestored(t *testing.T) {
 // A crash between the two writes leaves the mark, which triggers the next
 // attempt.
 func TestTaintStaysUntilSurgesAreReverted(t *testing.T) {
-	doomed := mutate.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, mutate.MarkInterrupted, "SpotInterruption")
+	interrupted := mutate.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, mutate.MarkInterrupted, "SpotInterruption")
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f", UID: "set"},
 		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"pod-template-hash": "5d4f"}}},
@@ -114,11 +114,11 @@ func TestTaintStaysUntilSurgesAreReverted(t *testing.T) {
 			}
 			return c.Patch(ctx, o, p, opts...)
 		},
-	}, doomed, set, surged)
+	}, interrupted, set, surged)
 	loop := New(Options{Client: c, Pods: c, Forget: func(string) {}})
 	state := func() (isMarked, isSurged bool) {
 		node, pod := &corev1.Node{}, &corev1.Pod{}
-		if err := errors.Join(c.Get(t.Context(), client.ObjectKeyFromObject(doomed), node),
+		if err := errors.Join(c.Get(t.Context(), client.ObjectKeyFromObject(interrupted), node),
 			c.Get(t.Context(), client.ObjectKeyFromObject(surged), pod)); err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,7 @@ func TestMake(t *testing.T) {
 		{"a budget that allows nothing is overridden at last call",
 			facts(2*time.Minute, []*corev1.Pod{pod("only", "db", 30)}, budget("db", 1, 0)),
 			[]string{"only Delete asked +80 gone +110 grace 30/30 overrides PodDisruptionBudget db-pdb"}},
-		{"under a soft deadline it waits for ever", soft, []string{"only Waits DOES NOT FIT"}},
+		{"under a soft deadline it never ends", soft, []string{"only Waits DOES NOT FIT"}},
 		{"a grace longer than the time left is cut", facts(2*time.Minute, []*corev1.Pod{pod("slow", "web", 300)}),
 			[]string{"slow Evict asked +0 gone +110 grace 110/300 DOES NOT FIT"}},
 		{"one that is leaving already is not asked again", facts(2*time.Minute, []*corev1.Pod{leaving}),

@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// A notice of the queue alone is withdrawn after the group's list has shown the
-// instance in service for longer than the list may lag, each time.
+// If only the queue reported a notice, it is withdrawn once the group's list has shown the instance in
+// service for longer than the list may lag. This holds for each notice.
 func TestQueueNoticeIsWithdrawn(t *testing.T) {
 	a := newAccount(t)
 	ids := a.group("workers", emu.InService, emu.InService, emu.InService)

@@ -95,9 +95,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRace17BackIntoThePool: an instance on its way into the warm pool comes
-// from service if it was observed there or, after a restart, if its node is
-// old.
+// TestRace17BackIntoThePool checks from where an instance enters the warm pool. It comes from service
+// if it was observed there. After a restart, it comes from service if its node is old.
 func TestRace17BackIntoThePool(t *testing.T) {
 	for _, test := range []struct {
 		states string

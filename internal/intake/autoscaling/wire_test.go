@@ -230,7 +230,7 @@ func TestManyGroups(t *testing.T) {
 }
 
 func TestDenied(t *testing.T) {
-	for action, stillHeard := range map[string]bool{
+	for action, stillReported := range map[string]bool{
 		"DescribeAutoScalingGroups": false, "DescribeAutoScalingInstances": false, "DescribeLifecycleHooks": true,
 	} {
 		t.Run(action, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestDenied(t *testing.T) {
 			a.Until("it says what is missing", func() bool {
 				return a.Said("cannot poll AWS, retrying", `"reason"="accessDenied"`, "grant autoscaling:"+action+" on") == 1
 			})
-			if stillHeard {
+			if stillReported {
 				a.Until("it is received without a deadline", func() bool { return len(a.Notices(ids[0])) == 1 && a.Notices(ids[0])[0].Deadline == nil })
 			}
 			a.server.Gate.LiftAll()

@@ -99,7 +99,7 @@ func TestOddities(t *testing.T) {
 		{"spot that says nothing", pathSpot, `{}`, `"{}" has neither`},
 		{"spot, a page of a captive portal", pathSpot, `<html>`, "expected a JSON object"},
 		{"spot, a list", pathSpot, `[]`, "expected a JSON object"},
-		{"spot, a time of long ago", pathSpot, `{"action":"","time":"0001-01-01T00:00:00Z"}`, "has neither"},
+		{"spot, a zero time", pathSpot, `{"action":"","time":"0001-01-01T00:00:00Z"}`, "has neither"},
 		{"rebalance with no time", pathRebalance, `{"noticeTime":""}`, "is not a valid time"},
 		{"rebalance, text", pathRebalance, `2026-05-11T08:02:40Z`, "expected a JSON object"},
 		{"lifecycle with a newline", pathAutoScaling, "Terminated\n", "imds/AutoScalingTermination/Terminated"},

@@ -106,8 +106,8 @@ func (e *envelope) about(instance, kind string) (notice.Notice, error) {
 	return n, nil
 }
 
-// moment parses a time: RFC 3339, as EventBridge writes it, or AWS Health's format, whose days
-// may have one digit and whose weekdays may be wrong (AWS Health User Guide, "EventBridge event
+// moment parses a time in RFC 3339, as EventBridge writes it, or in AWS Health's format. Health's days
+// may have one digit, and its weekdays may be wrong (AWS Health User Guide, "EventBridge event
 // schema"). Go treats unknown zones as UTC, so only GMT is accepted.
 func moment(field, text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
@@ -122,9 +122,8 @@ func moment(field, text string) (time.Time, error) {
 }
 
 // instance is the instance's id, from the detail, or else from the resource after the last
-// slash. Spot warnings have the availability zone instead of the region in the ARN, and no
-// account (EC2 User Guide, "Spot Instance interruption notices"), so the rest of the ARN is not
-// used.
+// slash. The rest of the ARN is not used: spot warnings have the availability zone instead of the
+// region, and no account (EC2 User Guide, "Spot Instance interruption notices").
 func (e *envelope) instance() (string, error) {
 	var detail struct {
 		InstanceID string `json:"instance-id"`

@@ -96,8 +96,8 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// unreadableJSON is the error for JSON in the field parent, or the whole body if parent is
-// empty, that is no object or has a member that is no string.
+// unreadableJSON is the error for JSON that is not an object of strings. parent is the field that
+// contains it; empty: the whole body.
 func unreadableJSON(parent string, err error) error {
 	var wrongType *json.UnmarshalTypeError
 	switch {

@@ -37,8 +37,8 @@ const (
 	seriesTime = 6 * time.Minute
 	// maxTries and retryDelay bound the retries of an Event while the API server is away.
 	maxTries, retryDelay = 12, 10 * time.Second
-	// drainTime is how long the Recorder writes queued Events after its context ended, and
-	// lingerTime how long it waits for Events from other parts that are stopping.
+	// drainTime is the time for writing queued Events after the end of the Recorder's context.
+	// lingerTime is the time for Events from other parts that are stopping.
 	drainTime, lingerTime = 5 * time.Second, time.Second
 )
 

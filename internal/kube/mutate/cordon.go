@@ -24,7 +24,7 @@ const (
 	// MarkInterrupted keeps new pods off the node and takes it out of external load
 	// balancers. Karpenter's own taint is not used: Karpenter strips it from
 	// nodes that it is not itself disrupting.
-	MarkInterrupted Mark = "Doomed"
+	MarkInterrupted Mark = "Interrupted"
 )
 
 // balancerLabelValue identifies Lifeboat's label; only its presence has an effect (Kubernetes

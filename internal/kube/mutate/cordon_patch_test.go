@@ -22,8 +22,8 @@ func TestNodePatchMatchesDiff(t *testing.T) {
 			node.Spec.Taints[0].TimeAdded = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
 		}
 		for how, marked := range map[string]*corev1.Node{
-			"": node, ", at risk": Marked(node, MarkAtRisk, "RebalanceRecommendation"), ", doomed": Marked(node, MarkInterrupted, "SpotInterruption"),
-			", at risk, then doomed": Marked(Marked(node, MarkAtRisk, "RebalanceRecommendation"), MarkInterrupted, "SpotInterruption"),
+			"": node, ", at risk": Marked(node, MarkAtRisk, "RebalanceRecommendation"), ", interrupted": Marked(node, MarkInterrupted, "SpotInterruption"),
+			", at risk, then interrupted": Marked(Marked(node, MarkAtRisk, "RebalanceRecommendation"), MarkInterrupted, "SpotInterruption"),
 		} {
 			states[was+how] = marked
 			states[was+how+", put back"] = Restored(marked)

@@ -34,9 +34,9 @@ func nodes() map[string]*corev1.Node {
 
 func TestRestoredNodeEqualsOriginal(t *testing.T) {
 	marks := map[string][]Mark{
-		"at risk": {MarkAtRisk}, "doomed": {MarkInterrupted},
+		"at risk": {MarkAtRisk}, "interrupted": {MarkInterrupted},
 		"at risk, then interrupted": {MarkAtRisk, MarkInterrupted}, "interrupted, then at risk": {MarkInterrupted, MarkAtRisk},
-		"doomed twice": {MarkInterrupted, MarkInterrupted},
+		"interrupted twice": {MarkInterrupted, MarkInterrupted},
 	}
 	for was, node := range nodes() {
 		for how, sequence := range marks {
@@ -66,23 +66,23 @@ func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 	if diff := cmp.Diff(Restored(risky), lives, cmpopts.EquateEmpty()); diff != "" || !lives.Spec.Unschedulable {
 		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
 	}
-	doomed := Marked(nodes()["plain"], MarkInterrupted, "ScheduledChange")
-	doomed.Spec.Taints = nil // others remove the taint, and it is added again
-	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(doomed, MarkInterrupted, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
+	interrupted := Marked(nodes()["plain"], MarkInterrupted, "ScheduledChange")
+	interrupted.Spec.Taints = nil // others remove the taint, and it is added again
+	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(interrupted, MarkInterrupted, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("what Lifeboat did counts as done by others (-was +is):\n%s", diff)
 	}
 }
 
 func TestMarkingReportsResult(t *testing.T) {
-	doomed := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
+	interrupted := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
 	want := []corev1.Taint{otherTaint, {Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
-	if diff := cmp.Diff(want, doomed.Spec.Taints); diff != "" {
+	if diff := cmp.Diff(want, interrupted.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
-	if !doomed.Spec.Unschedulable {
+	if !interrupted.Spec.Unschedulable {
 		t.Error("an interrupted node is schedulable")
 	}
-	if _, ok := doomed.Labels[v1alpha1.LabelExcludeBalancers]; !ok {
+	if _, ok := interrupted.Labels[v1alpha1.LabelExcludeBalancers]; !ok {
 		t.Error("an interrupted node stays in load balancers")
 	}
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
@@ -92,19 +92,19 @@ func TestMarkingReportsResult(t *testing.T) {
 }
 
 func TestInterruptedNodeKeepsItsMarkAfterAHint(t *testing.T) {
-	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
-	if diff := cmp.Diff(doomed, Marked(doomed, MarkAtRisk, "RebalanceRecommendation")); diff != "" {
+	interrupted := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
+	if diff := cmp.Diff(interrupted, Marked(interrupted, MarkAtRisk, "RebalanceRecommendation")); diff != "" {
 		t.Errorf("an interrupted node changed (-was +is):\n%s", diff)
 	}
 }
 
 func TestUncordonedNodeIsCordonedAgain(t *testing.T) {
-	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
-	doomed.Spec.Unschedulable = false
-	if IsMarked(doomed, MarkInterrupted) {
+	interrupted := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
+	interrupted.Spec.Unschedulable = false
+	if IsMarked(interrupted, MarkInterrupted) {
 		t.Error("a schedulable node counts as interrupted")
 	}
-	if again := Marked(doomed, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
+	if again := Marked(interrupted, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
 		t.Errorf("not cordoned again: %+v", again.Spec)
 	}
 }
@@ -118,9 +118,9 @@ func TestRestoringAnUnmarkedNodeChangesNothing(t *testing.T) {
 }
 
 func TestNodeWithAnInvalidAnnotationIsRestored(t *testing.T) {
-	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
-	doomed.Annotations[v1alpha1.AnnotationOriginalState] = "{"
-	got := Restored(doomed)
+	interrupted := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
+	interrupted.Annotations[v1alpha1.AnnotationOriginalState] = "{"
+	got := Restored(interrupted)
 	if got.Spec.Unschedulable || len(got.Spec.Taints) > 0 || len(got.Labels) > 0 || len(got.Annotations) > 0 {
 		t.Errorf("the node is still marked: %+v", got)
 	}

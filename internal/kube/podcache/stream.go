@@ -75,8 +75,8 @@ func mustList(err error) bool {
 }
 
 // follow lists if it must, and watches until the watch ends. It does not use a streaming
-// list (sendInitialEvents): the API server serves a list by node from an index, but goes
-// through all pods of the cluster for a watch that begins with the list.
+// list (sendInitialEvents). The API server serves a list by node from an index. For a watch that
+// begins with the list, it reads all pods of the cluster.
 func (s *stream) follow(ctx context.Context) error {
 	if s.version == "" {
 		if err := s.list(ctx); err != nil {

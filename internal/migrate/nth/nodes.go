@@ -8,9 +8,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
-// selectors are the values of the handler's chart that select the nodes of its
-// DaemonSets, and so the nodes that it acts on (chart aws-node-termination-handler,
-// values.yaml).
+// selectors are the values of the handler's chart that select the nodes of its DaemonSets. It acts on
+// these nodes (chart aws-node-termination-handler, values.yaml).
 func selectors() []string {
 	return []string{"node-selector", "daemonset-node-selector", "linux-node-selector", "windows-node-selector"}
 }

@@ -31,7 +31,7 @@ type config struct {
 	Covers []cover `json:"covers"`
 	// Env is the environment of its programs.
 	Env []string `json:"env"`
-	// SystemBus is the path of the socket of the systemd-logind stand-in.
+	// SystemBus is the path of the socket of the substitute of systemd-logind.
 	// InhibitDelayMaxSec is that of logind.conf(5): how long a shutdown waits for
 	// inhibitors.
 	SystemBus          string `json:"systemBus"`

@@ -100,10 +100,10 @@ func TestParseJournalRejectsBrokenJournals(t *testing.T) {
 }
 
 // parseJournals parses one journal from each short form.
-func parseJournals(t *testing.T, stories ...string) []podJournal {
+func parseJournals(t *testing.T, journals ...string) []podJournal {
 	t.Helper()
 	var out []podJournal
-	for _, s := range stories {
+	for _, s := range journals {
 		l, err := parseJournal(journalText(s))
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestSuccessorChecks(t *testing.T) {
 }
 
 func TestReplacedFirstCheck(t *testing.T) {
-	parse := func(stories ...string) []podJournal { return parseJournals(t, stories...) }
+	parse := func(journals ...string) []podJournal { return parseJournals(t, journals...) }
 	for _, tc := range []struct {
 		name       string
 		old, fresh []podJournal

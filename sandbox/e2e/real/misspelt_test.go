@@ -50,7 +50,7 @@ func TestMisspeltRule(t *testing.T) {
 func receivedByAgent(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
-	w := web{Name: "heard", Replicas: 2, PreStop: hook}
+	w := web{Name: "received", Replicas: 2, PreStop: hook}
 	interrupted := s.interrupted(w.pool())
 	pods := s.place(w, interrupted)
 	s.until("its agent to read the metadata of "+interrupted.ID, 30*time.Second, func(context.Context) (bool, error) {
@@ -72,7 +72,7 @@ func receivedByAgent(t *testing.T) {
 func receivedTooLate(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
-	w := web{Name: "unheard", Replicas: 2, PreStop: hook}
+	w := web{Name: "missed", Replicas: 2, PreStop: hook}
 	interrupted := s.interrupted(w.pool(), machines.TagNoAgent, "true")
 	pods := s.place(w, interrupted)
 	warned := s.reclaim(interrupted, shortNotice)

@@ -13,8 +13,8 @@ import (
 const (
 	hook = 10 * time.Second // duration of every preStop hook that must complete
 
-	// ahead is the time from the warning to the power off, for reclaims that need the power off
-	// only to show that the node was empty. Lifeboat assumes two minutes for every warning, so
+	// ahead is the time from the warning to the power-off, for tests that do not depend on the
+	// deadline. Lifeboat assumes two minutes for every warning, so
 	// tests of the deadline use two minutes.
 	ahead = 50 * time.Second
 

@@ -112,14 +112,14 @@ func (c *conn) answer(call *dbus.Message) (*dbus.Message, *os.File) {
 	case manager + ".Inhibit":
 		return c.inhibit(call)
 	default:
-		return refusal(call, busName+".Error.UnknownMethod", "this stand-in for logind has no method "+iface+"."+member), nil
+		return refusal(call, busName+".Error.UnknownMethod", "this substitute for logind has no method "+iface+"."+member), nil
 	}
 }
 
 // inhibit returns a lock (org.freedesktop.login1(5): what, who, why, mode).
 func (c *conn) inhibit(call *dbus.Message) (*dbus.Message, *os.File) {
 	if len(call.Body) != 4 || call.Body[0] != "shutdown" || call.Body[3] != "delay" {
-		return refusal(call, busName+".Error.InvalidArgs", "this stand-in for logind supports only delay locks for shutdown"), nil
+		return refusal(call, busName+".Error.InvalidArgs", "this substitute for logind supports only delay locks for shutdown"), nil
 	}
 	lock, err := c.service.lock()
 	if errors.Is(err, errInProgress) {

@@ -1,4 +1,4 @@
-// Package login1 is a stand-in for a D-Bus system bus with systemd-logind. It
+// Package login1 is a substitute for a D-Bus system bus with systemd-logind. It
 // implements only the part that a kubelet needs for its graceful node shutdown
 // (kubernetes pkg/kubelet/nodeshutdown/systemd):
 //
