@@ -159,7 +159,7 @@ func TestLaunchHookBeforeWarmPool(t *testing.T) {
 // Every result needs a confirmation of its own that is not old.
 func TestCompletionNeedsConfirmation(t *testing.T) {
 	t.Parallel()
-	held := drained(facts("Terminating:Wait", time.Minute, told("a")))
+	held := drained(facts("Terminating:Wait", time.Minute, newNotice("a")))
 	for name, test := range map[string]struct {
 		due   time.Time
 		tried bool // a result was sent half a minute ago
