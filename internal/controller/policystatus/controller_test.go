@@ -88,7 +88,7 @@ func TestPolicyReportsAccepted(t *testing.T) {
 		}},
 		{"a wrong one", named(4), metav1.Condition{
 			Type: "Accepted", Status: metav1.ConditionFalse, Reason: "Invalid", ObservedGeneration: 4,
-			Message: `not in force: rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all; until it is corrected, the built-in defaults rule on the nodes that it selects: they need approval, except where the instance goes in any case`,
+			Message: `not in force: rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, Requested, or "*" for all; until it is corrected, the built-in defaults rule on the nodes that it selects: they need approval, except where the instance goes in any case`,
 		}},
 		{"a wrong selector", lost, metav1.Condition{
 			Type: "Accepted", Status: metav1.ConditionFalse, Reason: "Invalid", ObservedGeneration: 5,
