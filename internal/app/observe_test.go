@@ -30,6 +30,8 @@ func TestObserveWritesOnlyOwnObjects(t *testing.T) {
 		"PUT /apis/coordination.k8s.io/v1/namespaces/lifeboat-system/leases/lifeboat-controller":   true,
 		"POST /apis/events.k8s.io/v1/namespaces/default/events":                                    true,
 		"POST /api/v1/namespaces/lifeboat-system/events":                                           true,
+		"POST /apis/authentication.k8s.io/v1/tokenreviews":                                         true,
+		"POST /apis/authorization.k8s.io/v1/subjectaccessreviews":                                  true,
 		"PATCH /api/v1/nodes/a":                                                                    false,
 		"DELETE /api/v1/nodes/a":                                                                   false,
 		"POST /api/v1/namespaces/default/pods/web-1/eviction":                                      false,
