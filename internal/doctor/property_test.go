@@ -28,7 +28,7 @@ const maxRounds = 3
 func TestFixesOfRandomWirings(t *testing.T) {
 	cases := 1000
 	if testing.Short() {
-		cases = 300
+		cases = 100
 	}
 	if n, err := strconv.Atoi(os.Getenv("LIFEBOAT_DOCTOR_CASES")); err == nil {
 		cases = n

@@ -17,13 +17,13 @@ import (
 // crash costs a spot warning little of its two minutes.
 func (s *Source) renewVisibility(ctx context.Context, messages []types.Message) <-chan struct{} {
 	stopped := make(chan struct{})
+	all := make([]visibilityChange, len(messages)) // the caller changes the messages meanwhile
+	for i, m := range messages {
+		all[i] = visibilityChange{handle: aws.ToString(m.ReceiptHandle), timeout: s.o.Visibility}
+	}
 	go func() {
 		defer close(stopped)
 		for sleep.For(ctx, s.o.Visibility/2) {
-			var all []visibilityChange
-			for _, m := range messages {
-				all = append(all, visibilityChange{handle: aws.ToString(m.ReceiptHandle), timeout: s.o.Visibility})
-			}
 			s.changeVisibility(ctx, all)
 		}
 	}()
