@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/rest"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // recorded are the requests that reach a server.
@@ -66,7 +67,7 @@ func TestObserveWritesOnlyOwnObjects(t *testing.T) {
 func TestObserveChangesNothingOnAWS(t *testing.T) {
 	server := &recorded{}
 	plain := aws.Config{
-		Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		Region: "eu-west-1", Credentials: awshttp.StaticCredentials("a", "b"),
 		HTTPClient: &http.Client{Transport: server}, BaseEndpoint: aws.String("https://aws.example.com"), RetryMaxAttempts: 1,
 	}
 	guarded := Config{Observe: true}.guardCloud(plain)

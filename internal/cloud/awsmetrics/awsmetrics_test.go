@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awsmetrics"
 )
 
@@ -53,7 +53,7 @@ func TestRequestsAreCounted(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			config, err := awsmetrics.Use(aws.Config{
 				Region: "eu-west-1", HTTPClient: &tc.replies, RetryMaxAttempts: tc.retries,
-				Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+				Credentials: awshttp.StaticCredentials("a", "b"),
 			}, registry)
 			if err != nil {
 				t.Fatal(err)
