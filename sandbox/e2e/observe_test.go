@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,6 +37,9 @@ func TestObserveModeWritesOnlyOwnObjects(t *testing.T) {
 		in, err := r.record(ctx, interrupted.ID)
 		if err != nil || in == nil {
 			return false, err
+		}
+		if in.Status.Decision == nil {
+			return false, errors.New("there is no decision yet")
 		}
 		message := in.Status.Decision.Message
 		return strings.Contains(message, "mode Observe; with mode Act: Drain"), fmt.Errorf("decision %q", message)
