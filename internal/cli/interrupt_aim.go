@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // selectTargets selects the targets, by name or interactively, and connects to their
@@ -173,7 +174,7 @@ func (s *session) continueDrills(ctx context.Context, it *drilling) error {
 func openDrill(records []v1alpha1.Interruption, like *drill.Notice) *v1alpha1.Notice {
 	var open *v1alpha1.Notice
 	for i := range records {
-		if records[i].Spec.InstanceID != like.Target.InstanceID || isCompleted(&records[i]) {
+		if records[i].Spec.InstanceID != like.Target.InstanceID || record.IsCompleted(&records[i]) {
 			continue
 		}
 		for j := range records[i].Spec.Notices {

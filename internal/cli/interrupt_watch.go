@@ -142,7 +142,7 @@ func (w *drillWatch) printOutcomes(progress *terminal.Progress) {
 		return
 	}
 	for _, o := range w.outcomes() {
-		name := nodeOf(w.latest[o.InstanceID])
+		name := record.NodeName(w.latest[o.InstanceID])
 		text := fmt.Sprintf("%s is %s", name, o.Phase)
 		if o.Message != "" {
 			text += ": " + o.Message
@@ -171,11 +171,11 @@ func (w *drillWatch) update(in *v1alpha1.Interruption, progress *terminal.Progre
 	}
 	w.latest[in.Spec.InstanceID] = in
 	pods := record.Drain(&in.Status).Pods
-	if w.waitForEnd && isSettled(in) {
-		progress.Step("%s: %s; %s", nodeOf(in), in.Status.Phase, statusMessage(in))
+	if w.waitForEnd && record.IsSettled(in) {
+		progress.Step("%s: %s; %s", record.NodeName(in), in.Status.Phase, record.Message(in))
 		return
 	}
-	progress.Step("%s: %s, %d of %d pods moved", nodeOf(in), in.Status.Phase, pods.Moved, pods.Total)
+	progress.Step("%s: %s, %d of %d pods moved", record.NodeName(in), in.Status.Phase, pods.Moved, pods.Total)
 }
 
 func (w *drillWatch) isTarget(in *v1alpha1.Interruption) bool {
@@ -216,16 +216,16 @@ func (w *drillWatch) reachedGoal(in *v1alpha1.Interruption) bool {
 	case isPostponed(in):
 		return true
 	case w.waitForEnd:
-		return isSeen(in) && (isCompleted(in) || in.Status.Phase == v1alpha1.PhaseCancelled)
+		return record.IsSeen(in) && (record.IsCompleted(in) || in.Status.Phase == v1alpha1.PhaseCancelled)
 	}
-	return isSettled(in)
+	return record.IsSettled(in)
 }
 
 // isPostponed reports whether the action waits for its start time, or for a
 // person. One that is queued is not postponed, because it starts when another
 // drain ends.
 func isPostponed(in *v1alpha1.Interruption) bool {
-	if !isSeen(in) {
+	if !record.IsSeen(in) {
 		return false
 	}
 	ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady)
@@ -233,22 +233,14 @@ func isPostponed(in *v1alpha1.Interruption) bool {
 	return in.Status.Phase == v1alpha1.PhaseAwaitingApproval || (in.Status.Phase == v1alpha1.PhaseScheduled && waits)
 }
 
-// statusMessage returns the message of the condition Ready.
-func statusMessage(in *v1alpha1.Interruption) string {
-	if ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		return ready.Message
-	}
-	return ""
-}
-
 func (w *drillWatch) outcomes() []outcome {
 	var all []outcome
 	for _, t := range w.targets {
 		o := outcome{InstanceID: t.InstanceID, Node: t.Node}
 		if in := w.latest[t.InstanceID]; in != nil {
-			o.Phase, o.Pods, o.Message = in.Status.Phase, record.Drain(&in.Status).Pods, statusMessage(in)
+			o.Phase, o.Pods, o.Message = in.Status.Phase, record.Drain(&in.Status).Pods, record.Message(in)
 			if done := in.Status.CompletionTime; done != nil {
-				o.SecondsTaken = done.Sub(firstNotice(in)).Round(time.Millisecond).Seconds()
+				o.SecondsTaken = done.Sub(record.FirstNotice(in)).Round(time.Millisecond).Seconds()
 			}
 		}
 		all = append(all, o)

@@ -84,7 +84,7 @@ func openRecord(records []v1alpha1.Interruption, node *corev1.Node, name string)
 	}
 	for i := range records {
 		r := &records[i]
-		if mine := r.Spec.InstanceID == id || (node == nil && isAbout(r, name)); mine && !isCompleted(r) {
+		if mine := r.Spec.InstanceID == id || (node == nil && isAbout(r, name)); mine && !record.IsCompleted(r) {
 			return r
 		}
 	}
@@ -174,7 +174,7 @@ func (w *observed) name() string {
 	if w.node != nil {
 		return w.node.Name
 	}
-	return nodeOf(w.record)
+	return record.NodeName(w.record)
 }
 
 func (w *observed) instanceID() string {

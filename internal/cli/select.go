@@ -65,7 +65,7 @@ func (f *selection) interruptionsOf(ctx context.Context, c cluster) ([]string, e
 		in := &all.Items[i]
 		switch {
 		case notice.Finished(in), f.policy != "" && !isGovernedBy(in, f.policy),
-			f.labels != "" && !slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == nodeOf(in) }):
+			f.labels != "" && !slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == record.NodeName(in) }):
 			continue
 		}
 		if _, awaits := record.AwaitsApproval(in); awaits || !waiting {
@@ -116,7 +116,7 @@ func (s *session) completeNodes(cmd *cobra.Command, args []string, _ string) ([]
 	interrupted := map[string]string{}
 	for i := range all.Items {
 		if in := &all.Items[i]; !notice.Finished(in) {
-			interrupted[nodeOf(in)] = string(in.Status.Phase)
+			interrupted[record.NodeName(in)] = string(in.Status.Phase)
 		}
 	}
 	var first, rest []cobra.Completion

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
@@ -46,7 +44,7 @@ type statusReport struct {
 	Problems []finding.Finding `json:"problems"`
 	UnderWay underWay          `json:"underWay"`
 	// Needs lists what waits for a person.
-	Needs []need `json:"needs"`
+	Needs []record.Need `json:"needs"`
 
 	records []*v1alpha1.Interruption
 }
@@ -60,15 +58,6 @@ type underWay struct {
 	PodsLeaving         int                    `json:"podsLeaving"`
 	ReplacementsPending int                    `json:"replacementsPending"`
 	HooksRunning        int                    `json:"hooksRunning"`
-}
-
-// need is something that waits for a person.
-type need struct {
-	Interruption string     `json:"interruption,omitempty"`
-	Node         string     `json:"node,omitempty"`
-	Why          string     `json:"why"`
-	Since        *time.Time `json:"since,omitempty"`
-	Command      string     `json:"command"`
 }
 
 func (s *session) status(ctx context.Context) error {
@@ -104,7 +93,7 @@ func (s *session) readStatus(ctx context.Context, c cluster) (*statusReport, err
 	now := s.now()
 	r := &statusReport{
 		Cluster: c.name, Health: d.lifeboat.Summary(now), Problems: d.lifeboat.Findings("", now),
-		UnderWay: underWay{Phases: map[v1alpha1.Phase]int{}}, Needs: []need{},
+		UnderWay: underWay{Phases: map[v1alpha1.Phase]int{}}, Needs: []record.Need{},
 	}
 	if r.Problems == nil {
 		r.Problems = []finding.Finding{}
@@ -136,72 +125,12 @@ func (r *statusReport) add(all []v1alpha1.Interruption, program string, now time
 	}
 	for i := range all {
 		in := &all[i]
-		if degraded, ok := wiringNeed(in, program, now); ok {
-			r.Needs = append(r.Needs, degraded)
-		}
+		r.Needs = append(r.Needs, record.Needs(in, program, now)...)
 		if !notice.Finished(in) {
 			r.records = append(r.records, in)
-			r.Needs = append(r.Needs, needsOf(in, program, now)...)
 		}
 	}
-	slices.SortStableFunc(r.Needs, func(a, b need) int {
-		if a.Since == nil || b.Since == nil {
-			return 0
-		}
-		return a.Since.Compare(*b.Since)
-	})
-}
-
-// needsOf returns what an interruption needs from a person.
-func needsOf(in *v1alpha1.Interruption, program string, now time.Time) []need {
-	var all []need
-	add := func(since time.Time, why, format string) {
-		n := need{Interruption: in.Name, Node: nodeOf(in), Why: why, Command: fmt.Sprintf(format, nodeOf(in))}
-		if !since.IsZero() {
-			at := since.UTC()
-			n.Since = &at
-		}
-		all = append(all, n)
-	}
-	if since, awaits := record.AwaitsApproval(in); awaits {
-		add(since, "waits for an approval: "+decisionOf(in), program+" approve %s")
-	}
-	if hold := record.Hold(in, now); hold != nil {
-		add(hold.Time.Time, record.HoldGate(hold).Why, program+" release %s")
-	}
-	if c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionCorroborated); c != nil && c.Status != "True" {
-		add(c.LastTransitionTime.Time, c.Message, program+" explain %s")
-	}
-	for i := range record.Drain(&in.Status).Hooks {
-		h := &record.Drain(&in.Status).Hooks[i]
-		if h.State == v1alpha1.HookFailed && h.CompletionTime != nil && record.GoAhead(in, now).Before(h.CompletionTime.Time) {
-			add(h.CompletionTime.Time, fmt.Sprintf("hook %s failed: %s", h.Name, h.Message), program+" explain %s")
-		}
-	}
-	if in.Status.Kind == notice.KindRequested && in.Status.Phase == v1alpha1.PhaseDrained {
-		add(time.Time{}, "is drained, as a person requested", program+" uncordon %s")
-	}
-	return all
-}
-
-// degradedFor is for how long status shows that the queue did not deliver a notice.
-const degradedFor = 24 * time.Hour
-
-// wiringNeed returns that the queue did not deliver a notice about the interruption.
-func wiringNeed(in *v1alpha1.Interruption, program string, now time.Time) (need, bool) {
-	c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
-	if c == nil || c.Status != "True" || now.Sub(c.LastTransitionTime.Time) > degradedFor {
-		return need{}, false
-	}
-	at := c.LastTransitionTime.UTC()
-	return need{Interruption: in.Name, Node: nodeOf(in), Why: c.Message, Since: &at, Command: program + " doctor --probe"}, true
-}
-
-func decisionOf(in *v1alpha1.Interruption) string {
-	if in.Status.Decision == nil {
-		return ""
-	}
-	return string(in.Status.Decision.Action) + " for " + in.Status.Kind
+	record.SortNeeds(r.Needs)
 }
 
 // write writes the report for people.

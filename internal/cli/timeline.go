@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // entry is one line of the output of `watch`.
@@ -44,7 +45,7 @@ func (t *timeline) news(in *v1alpha1.Interruption) []entry {
 		returned = map[v1alpha1.TimelineEntry]bool{}
 		t.returned[in.UID] = returned
 	}
-	origin := firstNotice(in)
+	origin := record.FirstNotice(in)
 	var news []entry
 	for _, e := range in.Status.Timeline {
 		key := e
@@ -58,7 +59,7 @@ func (t *timeline) news(in *v1alpha1.Interruption) []entry {
 			SecondsSinceNotice: e.Time.Sub(origin).Round(time.Millisecond).Seconds(),
 			Interruption:       in.Name,
 			InstanceID:         in.Spec.InstanceID,
-			Node:               nodeOf(in),
+			Node:               record.NodeName(in),
 			Kind:               in.Status.Kind,
 			Phase:              in.Status.Phase,
 			Reason:             e.Reason,
@@ -89,68 +90,8 @@ func styleOf(reason string) terminal.Style {
 	return terminal.Plain
 }
 
-// firstNotice returns when the first notice of the current interruption was
-// received.
-func firstNotice(in *v1alpha1.Interruption) time.Time {
-	var first time.Time
-	for _, n := range in.Spec.Notices {
-		if in.Status.Since != nil && slices.Contains(in.Status.HandledNotices, n.ID) {
-			continue
-		}
-		if first.IsZero() || n.ReceivedTime.Time.Before(first) {
-			first = n.ReceivedTime.Time
-		}
-	}
-	if first.IsZero() {
-		return in.CreationTimestamp.Time
-	}
-	return first
-}
-
-// nodeOf returns the node of an Interruption, or its instance if it has none.
-func nodeOf(in *v1alpha1.Interruption) string {
-	switch {
-	case in.Status.NodeName != "":
-		return in.Status.NodeName
-	case in.Spec.NodeName != "":
-		return in.Spec.NodeName
-	}
-	return in.Spec.InstanceID
-}
-
 // isAbout reports whether name is the node, instance or name of an
 // Interruption.
 func isAbout(in *v1alpha1.Interruption, name string) bool {
 	return name == in.Status.NodeName || name == in.Spec.NodeName || name == in.Spec.InstanceID || name == in.Name
-}
-
-// isCompleted reports whether nothing is left to do: the record completed, and
-// no notice arrived since.
-func isCompleted(in *v1alpha1.Interruption) bool {
-	done := in.Status.CompletionTime
-	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
-		return n.ReceivedTime.After(done.Time)
-	})
-}
-
-// isSettled reports whether no more pods will move: the node is empty, or the
-// action moves none. It does not wait for the end of the instance, which can
-// take minutes and never comes in a drill by queue. A record is not settled
-// while the controller has not processed its newest notice, or while it is
-// queued or waits for a person.
-func isSettled(in *v1alpha1.Interruption) bool {
-	if !isSeen(in) {
-		return false
-	}
-	switch in.Status.Phase {
-	case v1alpha1.PhaseDrained, v1alpha1.PhaseNotified, v1alpha1.PhaseIgnored, v1alpha1.PhaseCancelled:
-		return true
-	}
-	return isCompleted(in)
-}
-
-// isSeen reports whether the controller has processed the newest notice.
-func isSeen(in *v1alpha1.Interruption) bool {
-	n := len(in.Spec.Notices)
-	return n == 0 || in.Status.LastNoticeID == in.Spec.Notices[n-1].ID
 }

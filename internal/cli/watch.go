@@ -114,7 +114,7 @@ func (v *viewer) update(in *v1alpha1.Interruption) bool {
 	if v.failure = v.show(in); v.failure != nil {
 		return true
 	}
-	v.open[in.UID] = !isSettled(in) && !isPostponed(in)
+	v.open[in.UID] = !record.IsSettled(in) && !isPostponed(in)
 	v.lost[in.UID] = record.Drain(&in.Status).Pods.Lost
 	return v.isDone()
 }

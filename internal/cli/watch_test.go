@@ -174,7 +174,7 @@ func TestIsSettled(t *testing.T) {
 		{"completed", finished(0), true},
 		{"completed, and another has come", reopened, false},
 	} {
-		if got := isSettled(c.in); got != c.want {
+		if got := record.IsSettled(c.in); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -59,7 +59,7 @@ func (t *watchTable) run(ctx context.Context) {
 // shown.
 func (t *watchTable) update(in *v1alpha1.Interruption) {
 	t.change(func() {
-		if _, known := t.records[in.UID]; known || !isCompleted(in) {
+		if _, known := t.records[in.UID]; known || !record.IsCompleted(in) {
 			t.records[in.UID] = in
 		}
 	})
@@ -124,7 +124,7 @@ func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now
 // tableOrder is the sort order of the table.
 func tableOrder(a, b *v1alpha1.Interruption) int {
 	over := func(in *v1alpha1.Interruption) int {
-		if isSettled(in) {
+		if record.IsSettled(in) {
 			return 1
 		}
 		return 0
@@ -135,7 +135,7 @@ func tableOrder(a, b *v1alpha1.Interruption) int {
 		}
 		return time.Unix(math.MaxInt32, 0)
 	}
-	return cmp.Or(cmp.Compare(over(a), over(b)), until(a).Compare(until(b)), cmp.Compare(nodeOf(a), nodeOf(b)), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(over(a), over(b)), until(a).Compare(until(b)), cmp.Compare(record.NodeName(a), record.NodeName(b)), cmp.Compare(a.Name, b.Name))
 }
 
 func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
@@ -144,7 +144,7 @@ func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
 	if s.Decision != nil {
 		action = string(s.Decision.Action)
 	}
-	if d := s.Deadline; d != nil && !isSettled(in) {
+	if d := s.Deadline; d != nil && !record.IsSettled(in) {
 		deadline = terminal.Cell{Text: terminal.Relative(d.Time.Time, now)}
 		switch left := d.Time.Sub(now); {
 		case d.Type == v1alpha1.DeadlineSoft:
@@ -163,39 +163,19 @@ func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
 		waiting = fmt.Sprint(record.Drain(s).Pods.Waiting)
 	}
 	return []terminal.Cell{
-		{Text: nodeOf(in), Style: terminal.Bold}, {Text: cmp.Or(s.Kind, newestKind(in))}, {Text: action},
-		{Text: string(s.Phase), Style: phaseStyle(in)}, deadline, {Text: moved}, {Text: waiting}, {Text: waitsFor(in), Style: terminal.Dim},
+		{Text: record.NodeName(in), Style: terminal.Bold}, {Text: cmp.Or(s.Kind, record.NewestKind(in))}, {Text: action},
+		{Text: string(s.Phase), Style: phaseStyle(in)}, deadline, {Text: moved}, {Text: waiting}, {Text: record.WaitsFor(in), Style: terminal.Dim},
 	}
-}
-
-// newestKind returns the kind of the newest notice, for a record that the
-// controller has not processed yet.
-func newestKind(in *v1alpha1.Interruption) string {
-	if n := len(in.Spec.Notices); n > 0 {
-		return in.Spec.Notices[n-1].Kind
-	}
-	return ""
 }
 
 func phaseStyle(in *v1alpha1.Interruption) terminal.Style {
 	switch {
 	case record.Drain(&in.Status).Pods.Lost > 0:
 		return terminal.Bad
-	case isSettled(in):
+	case record.IsSettled(in):
 		return terminal.Good
 	case in.Status.Phase == v1alpha1.PhaseAwaitingApproval, in.Status.Phase == v1alpha1.PhaseQueued:
 		return terminal.Warn
 	}
 	return terminal.Plain
-}
-
-// waitsFor returns what the record waits for: the reason of its first waiting
-// pod, otherwise the message of the condition Ready.
-func waitsFor(in *v1alpha1.Interruption) string {
-	for _, left := range record.Drain(&in.Status).PendingPods {
-		if left.State == "Waits" {
-			return left.Namespace + "/" + left.Name + " " + left.Reason
-		}
-	}
-	return statusMessage(in)
 }

@@ -186,12 +186,12 @@ func TestWaitingIsNotSettled(t *testing.T) {
 	} {
 		in := manyInterruptions()[1]
 		in.Status.Phase = c.phase
-		if isSettled(in) != c.settled || isPostponed(in) != c.postponed {
-			t.Errorf("%s: settled %v, postponed %v", c.phase, isSettled(in), isPostponed(in))
+		if record.IsSettled(in) != c.settled || isPostponed(in) != c.postponed {
+			t.Errorf("%s: settled %v, postponed %v", c.phase, record.IsSettled(in), isPostponed(in))
 		}
 		in.Spec.Notices = append(in.Spec.Notices, v1alpha1.Notice{ID: "new", Kind: notice.KindSpotInterruption})
-		if isSettled(in) || isPostponed(in) {
-			t.Errorf("%s, and another notice has come: settled %v, postponed %v", c.phase, isSettled(in), isPostponed(in))
+		if record.IsSettled(in) || isPostponed(in) {
+			t.Errorf("%s, and another notice has come: settled %v, postponed %v", c.phase, record.IsSettled(in), isPostponed(in))
 		}
 	}
 }

@@ -1,0 +1,88 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Need is something that waits for a person.
+type Need struct {
+	Interruption string     `json:"interruption,omitempty"`
+	Node         string     `json:"node,omitempty"`
+	Why          string     `json:"why"`
+	Since        *time.Time `json:"since,omitempty"`
+	Command      string     `json:"command"`
+}
+
+// degradedFor is for how long an Interruption needs a person because the queue did not
+// deliver its notice.
+const degradedFor = 24 * time.Hour
+
+// Needs returns what an Interruption needs from a person. program is the name that the user
+// calls the CLI by.
+func Needs(in *v1alpha1.Interruption, program string, now time.Time) []Need {
+	all := wiringNeeds(in, program, now)
+	add := func(since time.Time, why, command string) {
+		n := Need{Interruption: in.Name, Node: NodeName(in), Why: why, Command: program + " " + command + " " + NodeName(in)}
+		if !since.IsZero() {
+			at := since.UTC()
+			n.Since = &at
+		}
+		all = append(all, n)
+	}
+	if notice.Finished(in) {
+		return all
+	}
+	if since, awaits := AwaitsApproval(in); awaits {
+		add(since, "waits for an approval: "+decision(in), "approve")
+	}
+	if hold := Hold(in, now); hold != nil {
+		add(hold.Time.Time, HoldGate(hold).Why, "release")
+	}
+	if c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionCorroborated); c != nil && c.Status != "True" {
+		add(c.LastTransitionTime.Time, c.Message, "explain")
+	}
+	for i := range Drain(&in.Status).Hooks {
+		h := &Drain(&in.Status).Hooks[i]
+		if h.State == v1alpha1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {
+			add(h.CompletionTime.Time, fmt.Sprintf("hook %s failed: %s", h.Name, h.Message), "explain")
+		}
+	}
+	if in.Status.Kind == notice.KindRequested && in.Status.Phase == v1alpha1.PhaseDrained {
+		add(time.Time{}, "is drained, as a person requested", "uncordon")
+	}
+	return all
+}
+
+// wiringNeeds returns that the queue did not deliver a notice about the instance.
+func wiringNeeds(in *v1alpha1.Interruption, program string, now time.Time) []Need {
+	c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+	if c == nil || c.Status != "True" || now.Sub(c.LastTransitionTime.Time) > degradedFor {
+		return nil
+	}
+	at := c.LastTransitionTime.UTC()
+	return []Need{{Interruption: in.Name, Node: NodeName(in), Why: c.Message, Since: &at, Command: program + " doctor --probe"}}
+}
+
+// SortNeeds sorts needs by their start, the oldest first.
+func SortNeeds(all []Need) {
+	slices.SortStableFunc(all, func(a, b Need) int {
+		if a.Since == nil || b.Since == nil {
+			return 0
+		}
+		return a.Since.Compare(*b.Since)
+	})
+}
+
+func decision(in *v1alpha1.Interruption) string {
+	if in.Status.Decision == nil {
+		return ""
+	}
+	return string(in.Status.Decision.Action) + " for " + in.Status.Kind
+}
