@@ -55,7 +55,7 @@ func newStates(scope wire.Scope, o Options) *States {
 	}
 	s.Events = events.New(scope, s.SQS.Deliver)
 	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: o.Timing, ProfileRole: s.IAM.ProfileRole})
-	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
+	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Allowed: s.IAM.Allowed})
 	s.AutoScaling = autoscaling.New(autoscaling.Options{
 		Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Deliver: s.SQS.Deliver, Timing: o.AutoScaling,
 	})

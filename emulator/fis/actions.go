@@ -23,7 +23,9 @@ type kind struct {
 	id, description string
 	targetKey       string
 	resourceType    string
-	parameters      []parameter
+	// permission is what the role of the experiment needs for each instance.
+	permission string
+	parameters []parameter
 	// begin starts the action on instances and returns how long it runs.
 	begin func(machines *ec2.State, ids []string, parameters map[string]string) (time.Duration, error)
 	// end runs after the action; nil: no effect.
@@ -43,7 +45,8 @@ func kinds() []kind {
 	return []kind{
 		{
 			id: sendSpotInterruptions, description: "Interrupt the specified EC2 Spot instances.",
-			targetKey: "SpotInstances", resourceType: "aws:ec2:spot-instance", byTagQuota: 5,
+			permission: "ec2:SendSpotInstanceInterruptions",
+			targetKey:  "SpotInstances", resourceType: "aws:ec2:spot-instance", byTagQuota: 5,
 			parameters: []parameter{{
 				"durationBeforeInterruption", "The time before the interruption, from PT2M to PT15M.", true, checkInterruption,
 			}},
@@ -51,7 +54,8 @@ func kinds() []kind {
 		},
 		{
 			id: stopInstances, description: "Stop the specified EC2 instances.",
-			targetKey: "Instances", resourceType: "aws:ec2:instance",
+			permission: "ec2:StopInstances",
+			targetKey:  "Instances", resourceType: "aws:ec2:instance",
 			parameters: []parameter{{
 				"startInstancesAfterDuration", "The time before the instances are started again, from PT1M to PT12H.", false, checkRestart,
 			}},
@@ -60,7 +64,8 @@ func kinds() []kind {
 		},
 		{
 			id: terminateInstances, description: "Terminate the specified EC2 instances.",
-			targetKey: "Instances", resourceType: "aws:ec2:instance",
+			permission: "ec2:TerminateInstances",
+			targetKey:  "Instances", resourceType: "aws:ec2:instance",
 			begin: beginTermination,
 		},
 	}

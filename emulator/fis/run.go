@@ -1,6 +1,7 @@
 package fis
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -124,7 +125,11 @@ func (s *State) begin(e *experiment, name string) {
 	}
 	a.State, a.Started = Status{running, "Action is running."}, wire.Time{Time: time.Now()}
 	e.Actions[name] = a
-	lasts, err := k.begin(s.ec2, ids, a.Parameters)
+	err := s.authorize(e.RoleARN, k.permission, ids)
+	var lasts time.Duration
+	if err == nil {
+		lasts, err = k.begin(s.ec2, ids, a.Parameters)
+	}
 	if err != nil {
 		s.endAction(e, name, Status{failed, err.Error()})
 		s.abort(e, Status{failed, "Action " + name + " failed: " + err.Error()})
@@ -140,6 +145,19 @@ func (s *State) begin(e *experiment, name string) {
 		s.endAction(e, name, Status{completed, "Action was completed."})
 		s.advance(e)
 	})
+}
+
+// authorize returns an error unless the role may act on all instances. The permissions are those
+// that the FIS User Guide lists for each action (Actions reference).
+func (s *State) authorize(role, permission string, ids []string) error {
+	for _, id := range ids {
+		in, ok := s.ec2.Instance(id)
+		arn := s.scope.ARN("ec2", "instance/"+id)
+		if ok && !s.allowed(role, permission, arn, in.Tags) {
+			return fmt.Errorf("the role %s is not authorized to perform: %s on resource: %s", role, permission, arn)
+		}
+	}
+	return nil
 }
 
 // endAction needs the lock.

@@ -24,6 +24,9 @@ type Options struct {
 	EC2 *ec2.State
 	// Emit receives FIS's events for EventBridge, in order; nil: they are discarded.
 	Emit func(events.Event)
+	// Allowed reports whether a role may do something to an instance with these tags; nil: every
+	// role may do everything.
+	Allowed func(roleARN, action, instanceARN string, tags map[string]string) bool
 	// StepFor is the duration of the states pending and initiating of an experiment; default 100
 	// ms.
 	StepFor time.Duration
@@ -32,10 +35,11 @@ type Options struct {
 // State is the account's Fault Injection Service in one region. It is safe for
 // concurrent use.
 type State struct {
-	scope wire.Scope
-	ec2   *ec2.State
-	emit  func(events.Event)
-	step  time.Duration
+	scope   wire.Scope
+	ec2     *ec2.State
+	emit    func(events.Event)
+	allowed func(roleARN, action, instanceARN string, tags map[string]string) bool
+	step    time.Duration
 
 	mu              sync.Mutex
 	clock           *timer.Clock // under mu
@@ -54,8 +58,11 @@ func New(o Options) *State {
 	if o.Emit == nil {
 		o.Emit = func(events.Event) {}
 	}
+	if o.Allowed == nil {
+		o.Allowed = func(string, string, string, map[string]string) bool { return true }
+	}
 	s := &State{
-		scope: o.Scope, ec2: o.EC2, emit: o.Emit, step: cmp.Or(o.StepFor, 100*time.Millisecond),
+		scope: o.Scope, ec2: o.EC2, emit: o.Emit, allowed: o.Allowed, step: cmp.Or(o.StepFor, 100*time.Millisecond),
 		templates:      map[string]*Template{},
 		templateTokens: map[string]made{},
 		experiments:    map[string]*experiment{},

@@ -120,6 +120,10 @@ func TestRoles(t *testing.T) {
 		{"created", "Action=CreateRole&RoleName=r&Path=/team/" + policy, 200, "<Arn>arn:aws:iam::123456789012:role/team/r</Arn>"},
 		{"created again", "Action=CreateRole&RoleName=r" + policy, 409, "<Message>Role with name r already exists.</Message>"},
 		{"there", "Action=GetRole&RoleName=r", 200, "<AssumeRolePolicyDocument>%7B%22Version%22:%222012-10-17%22%7D</AssumeRolePolicyDocument>"},
+		{"its trust", "Action=UpdateAssumeRolePolicy&RoleName=r&PolicyDocument=%7B%7D", 200, "<UpdateAssumeRolePolicyResponse"},
+		{"its trust with a wrong policy", "Action=UpdateAssumeRolePolicy&RoleName=r&PolicyDocument=a", 400, "<Code>MalformedPolicyDocument</Code>"},
+		{"the trust of none", "Action=UpdateAssumeRolePolicy&RoleName=none&PolicyDocument=%7B%7D", 404, "<Code>NoSuchEntity</Code>"},
+		{"there with its new trust", "Action=GetRole&RoleName=r", 200, "<AssumeRolePolicyDocument>%7B%7D</AssumeRolePolicyDocument>"},
 		{"deleted", "Action=DeleteRole&RoleName=r", 200, "<DeleteRoleResponse"},
 	} {
 		if status, body := call(step.form); status != step.status || !strings.Contains(body, step.want) {

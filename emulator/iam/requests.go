@@ -197,6 +197,18 @@ func (a *api) getRole(_ context.Context, _ *wire.Request, in *roleInput) (*roleO
 	return &roleOutput{roleToWire(r)}, err
 }
 
+type trustInput struct {
+	Name  string `query:"RoleName"`
+	Trust string `query:"PolicyDocument"`
+}
+
+func (a *api) updateTrust(_ context.Context, _ *wire.Request, in *trustInput) (*wire.None, error) {
+	if !json.Valid([]byte(in.Trust)) {
+		return nil, malformedPolicy()
+	}
+	return nil, a.state.SetTrust(in.Name, in.Trust)
+}
+
 func (a *api) deleteRole(_ context.Context, _ *wire.Request, in *roleInput) (*wire.None, error) {
 	return nil, a.state.DeleteRole(in.Name)
 }

@@ -98,6 +98,37 @@ func (s *State) RolePolicies(roleARN string) (policies []*policy.Policy, limited
 	return policies, limited
 }
 
+// Allowed reports whether the role with an ARN may do something to a resource with these tags.
+// A role that is unknown, or never had a policy, may do everything.
+func (s *State) Allowed(roleARN, action, resource string, tags map[string]string) bool {
+	policies, limited := s.RolePolicies(roleARN)
+	request := policy.Request{
+		ARN: roleARN, RoleARN: roleARN, Account: s.scope.Account, Action: action, Resource: resource, Keys: wire.TagKeys("aws:ResourceTag/", tags),
+	}
+	allowed := !limited
+	for _, p := range policies {
+		switch p.Decide(request) {
+		case policy.Denied:
+			return false
+		case policy.Allowed:
+			allowed = true
+		case policy.Silent:
+		}
+	}
+	return allowed
+}
+
+// SetTrust replaces the trust policy of a role.
+func (s *State) SetTrust(name, trust string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.roles[name] == nil {
+		return noRole(name)
+	}
+	s.roles[name].Trust = trust
+	return nil
+}
+
 type rolePolicyInput struct {
 	Role     string `query:"RoleName"`
 	Name     string `query:"PolicyName"`

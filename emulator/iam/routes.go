@@ -32,6 +32,7 @@ func Service(s *State) wire.Service {
 			"RemoveRoleFromInstanceProfile": wire.Do(a.removeRole),
 			"TagInstanceProfile":            wire.Do(a.tagProfile),
 			"UntagInstanceProfile":          wire.Do(a.untagProfile),
+			"UpdateAssumeRolePolicy":        wire.Do(a.updateTrust),
 		},
 	}
 }
