@@ -19,6 +19,7 @@ const (
 	roleAgent      = "agent"
 	roleSetup      = "setup"
 	roleBoot       = "boot"
+	roleFIS        = "fis"
 )
 
 type iamFlags struct {
@@ -26,6 +27,8 @@ type iamFlags struct {
 
 	role, issuer string
 	canary       bool
+	// create creates the role of drills.
+	create bool
 	// karpenterQueue is the name of Karpenter's own interruption queue, to
 	// which Lifeboat forwards notices. Empty means none.
 	karpenterQueue string
@@ -45,7 +48,11 @@ func newAWSIAM(s *session) *cobra.Command {
 		Short: "Print the required IAM policies and trust policies",
 		Long: `Print the smallest IAM policy for a part of Lifeboat, and the trust policies of its
 role, for EKS Pod Identity and for IRSA. With --account and --region the command
-needs no AWS credentials.`,
+needs no AWS credentials.
+
+--role fis is the role that AWS Fault Injection Service assumes when lifeboat
+interrupt reclaims spot nodes. It can interrupt only nodes of the cluster. With
+--create the command also creates that role, or corrects it, and prints its ARN.`,
 		Example: `  lifeboat aws iam --cluster prod
 
   # Write only the policy to a file
@@ -54,6 +61,9 @@ needs no AWS credentials.`,
   # Print the policy of nodes whose agent answers launch hooks itself
   lifeboat aws iam --cluster prod --role boot --groups nodes-a,nodes-b
 
+  # Create the role for drills with FIS
+  lifeboat aws iam --cluster prod --role fis --create
+
   # Print the policy of the person or pipeline that runs lifeboat aws
   lifeboat aws iam --cluster prod --role setup --account 210987654321 --region eu-west-1`,
 		Args: arguments(0, 0, "no arguments"),
@@ -61,13 +71,18 @@ needs no AWS credentials.`,
 			if err := f.check(); err != nil {
 				return err
 			}
+			if f.create && f.role != roleFIS {
+				return usageErrorf("--create creates only the role of drills: add --role fis, or remove --create")
+			}
 			return s.awsIAM(cmd.Context(), f)
 		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.account, "account", "", "AWS account of the cluster (default: the account of the credentials)")
-	flags.StringVar(&f.role, "role", roleController, "part of Lifeboat: controller, agent, boot (nodes whose agent answers launch hooks itself), or setup (the person or pipeline that runs lifeboat aws)")
+	flags.StringVar(&f.role, "role", roleController, "part of Lifeboat: controller, agent, boot, fis or setup. boot is for nodes whose agent answers launch hooks itself; fis is for drills; setup is for the person or pipeline that runs lifeboat aws")
+	flags.BoolVar(&f.create, "create", false, "with --role fis: create the role, or correct it")
+	flags.BoolVar(&f.yes, "yes", false, "with --create: do not ask for confirmation")
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
 	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the rules and the queue")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add the controller's permissions to forward notices to Karpenter's own queue of this name")
@@ -102,6 +117,8 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 	case roleAgent:
 		needed = permissions{Role: roleAgent, Note: "lifeboatd agent needs no IAM permission and no role: it reads the metadata of its own instance, " +
 			"which needs none. The pod must be able to reach it: without hostNetwork, set the instance's metadata hop limit to 2."}
+	case roleFIS:
+		return s.drillRole(ctx, f)
 	case roleController, roleSetup, roleBoot:
 		w, err := s.setupAt(ctx, f.awsFlags)
 		if err != nil {
@@ -115,7 +132,7 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 		}
 		needed = needs(w, f)
 	default:
-		return usageErrorf("unknown role %q: write --role controller, agent, boot or setup", f.role)
+		return usageErrorf("unknown role %q: write --role controller, agent, boot, fis or setup", f.role)
 	}
 	if s.isJSON() {
 		return s.writeJSON(needed)

@@ -234,7 +234,7 @@ func TestAWSUsageErrors(t *testing.T) {
 		{[]string{"plan", "--cluster", "prod", "--sender", "ops"}, `--sender "ops" is not the ARN of a role or user`},
 		{[]string{"emit", "--cluster", "prod", "--sender", "arn:aws:sts::210987654321:assumed-role/ops/me"}, "name its role"},
 		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
-		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or setup"},
+		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot, fis or setup"},
 		{[]string{"setpu"}, "did you mean setup?"},
 		{[]string{"setup", "now"}, "takes no arguments, got 1"},
 	} {

@@ -20,8 +20,8 @@ const interruptHelp = `Cause an interruption on purpose, to check that pods surv
 interrupt the instances for real. EC2 sends a rebalance recommendation at once,
 the interruption notice after --delay, and reclaims the instances two minutes
 after the notice. This works for running spot instances only. It needs a role
-that trusts fis.amazonaws.com and may send spot interruptions (the managed policy
-AWSFaultInjectionSimulatorEC2Access). With --kind rebalance, --wait waits for the
+that trusts fis.amazonaws.com and may send spot interruptions: lifeboat aws iam
+--role fis prints and creates one. With --kind rebalance, --wait waits for the
 recommendation. FIS always sends the notice after it, as late as it can; Ctrl-C
 stops the experiment before that.
 

@@ -90,8 +90,8 @@ func (s *session) addWholeBlocks(ctx context.Context, it *drilling) error {
 func (s *session) prepareFIS(ctx context.Context, it *drilling) error {
 	f, c := it.flags, it.cloud
 	if f.role == "" && !c.emulated {
-		return usageErrorf("FIS needs a role to interrupt instances: add --fis-role-arn with the ARN of a role that trusts " +
-			"fis.amazonaws.com and has the managed policy AWSFaultInjectionSimulatorEC2Access; or use --via queue, which reclaims nothing")
+		return usageErrorf("FIS needs a role to interrupt instances: add --fis-role-arn with the ARN that `%s aws iam --cluster NAME --role fis --create` prints; "+
+			"or use --via queue, which reclaims nothing", s.name)
 	}
 	if err := drill.CheckSpot(ctx, c.instances, it.targets); err != nil {
 		return awsError{err}

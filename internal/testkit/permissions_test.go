@@ -164,6 +164,7 @@ func permissionsPage(t *testing.T) string {
 		{"In addition, for NodeGroups that Lifeboat manages", "For the group `GROUP`.", iam.ManageGroups(iam.Document{}, g, "NODE-ROLE")},
 		{"In addition, to forward notices to Karpenter", "For Karpenter's queue `KARPENTER`.", iam.FeedKarpenter(iam.Document{}, w, "KARPENTER")},
 		{"`lifeboatd agent boot`, if it completes launch hooks", "A node's role has it.", iam.Boot(w)},
+		{"AWS Fault Injection Service, for drills", "No part of Lifeboat has it: FIS assumes the role.", iam.Drill(w)},
 		{"The person or pipeline that sets AWS up", "No part of Lifeboat in the cluster has it.", iam.Setup(w)},
 	} {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n%s", part.title, part.text, iamTable(part.document))

@@ -56,6 +56,8 @@ func TestGolden(t *testing.T) {
 	golden(t, "boot-groups", iam.Boot(g))
 	golden(t, "setup-groups", iam.Setup(g))
 	golden(t, "manage-groups-named", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, g, ""))
+	golden(t, "drill", iam.Drill(w))
+	golden(t, "drill-trust", iam.DrillTrust(w))
 	golden(t, "pod-identity", iam.PodIdentity(w))
 	golden(t, "web-identity", iam.WebIdentity(w, "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B716D3041E"))
 }
@@ -67,6 +69,7 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "setup": iam.Setup(w),
+		"drill":     iam.Drill(w),
 		"karpenter": iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"),
 		"boot":      iam.Boot(w), "boot of groups": iam.Boot(g), "controller of groups": iam.Controller(g, false), "setup of groups": iam.Setup(g),
 		"groups": iam.ManageGroups(iam.Controller(w, true), w, "nodes"), "named groups": iam.ManageGroups(iam.Controller(g, true), g, ""),
