@@ -18,6 +18,8 @@ type superviseFlags struct {
 	bootDelay                        time.Duration
 	noLifeboat, agents, real         bool
 	karpenter                        bool
+	// karpenterQueue is the name of Karpenter's own queue; empty: none.
+	karpenterQueue string
 }
 
 func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
@@ -29,6 +31,7 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
 	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
 	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
+	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "with --karpenter: the name of its own queue, which turns its settings.interruptionQueue on (default: off)")
 	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "do not start lifeboatd, so that you can run your own")
 }
 
@@ -37,6 +40,7 @@ func (f *superviseFlags) options(s *session) sandbox.Options {
 		RealNodes: f.real, Karpenter: f.karpenter,
 		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
 		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
+		KarpenterQueue: f.karpenterQueue, KarpenterOwnQueue: f.karpenterQueue != "",
 	}
 }
 
@@ -51,7 +55,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
 		"--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
-		"--karpenter=" + strconv.FormatBool(f.karpenter),
+		"--karpenter=" + strconv.FormatBool(f.karpenter), "--karpenter-queue=" + f.karpenterQueue,
 	}, nil
 }
 

@@ -122,6 +122,7 @@ func TestSandboxCommands(t *testing.T) {
 		{"sandbox down -o json", command.ExitOK}, // it is gone already
 		{"sandbox up --name second --boot-delay 30s", command.ExitOK},
 		{"sandbox up --nodes 51", command.ExitUsage},
+		{"sandbox up --karpenter-queue interruptions", command.ExitUsage},
 	} {
 		r := h.run(t.Context(), strings.Fields(strings.TrimPrefix(c.args, "sandbox "))...)
 		if r.code != c.code {
@@ -154,13 +155,15 @@ func TestUpAndSuperviseFlagsMatch(t *testing.T) {
 			return nil
 		}
 	}}
-	if r := h.run(t.Context(), "up", "--name", "second", "--boot-delay", "30s", "--region", "eu-west-1", "--no-lifeboat"); r.code != command.ExitOK {
+	if r := h.run(t.Context(), "up", "--name", "second", "--boot-delay", "30s", "--region", "eu-west-1", "--no-lifeboat",
+		"--karpenter", "--karpenter-queue", "interruptions"); r.code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
 	if r := h.run(t.Context(), m.started[1:]...); r.code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
-	if got.Name != "second" || got.BootDelay != 30*time.Second || got.Region != "eu-west-1" || !got.NoLifeboat || got.Account != "123456789012" {
+	if got.Name != "second" || got.BootDelay != 30*time.Second || got.Region != "eu-west-1" || !got.NoLifeboat ||
+		!got.Karpenter || got.KarpenterQueue != "interruptions" || !got.KarpenterOwnQueue || got.Account != "123456789012" {
 		t.Errorf("supervised %+v", got)
 	}
 }

@@ -72,16 +72,25 @@ With --karpenter, unmodified Karpenter launches nodes for pods in the emulated
 AWS. It needs an EC2NodeClass and a NodePool first. Subnets, security groups and
 other resources have the tag karpenter.sh/discovery=sandbox. Its metrics and
 health ports are open on all addresses of this machine, because Karpenter has no
-option for the address.`,
+option for the address.
+
+Karpenter receives no interruptions then: Lifeboat handles them. With
+--karpenter-queue, Karpenter also has a queue of its own, with the rules of its own
+installation, and handles interruptions itself. Add --no-lifeboat to see Karpenter
+alone. sandbox logs karpenter prints its log.`,
 		Example: `  lifeboat sandbox up --nodes 3
   sudo -E lifeboat sandbox up --nodes real
   lifeboat sandbox up --karpenter
+  lifeboat sandbox up --karpenter --karpenter-queue karpenter --no-lifeboat
   lifeboat sandbox up --name second --boot-delay 30s
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: command.Arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if nodes.count < 0 || nodes.count > mostNodes {
 				return command.UsageErrorf("--nodes %d is out of range: 0 to %d", nodes.count, mostNodes)
+			}
+			if f.karpenterQueue != "" && !f.karpenter {
+				return command.UsageErrorf("--karpenter-queue is a queue for Karpenter: add --karpenter")
 			}
 			f.real = nodes.real
 			if f.real && !cmd.Flags().Changed("boot-delay") {
