@@ -15,6 +15,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
+const chartPart = "chart"
+
 // hookNamespace is where hooks of policies run their Jobs.
 const hookNamespace = "node-hooks"
 

@@ -58,6 +58,9 @@ type Options struct {
 	KarpenterOwnQueue bool
 	// NoLifeboat does not start lifeboatd until StartLifeboat.
 	NoLifeboat bool
+	// NoChart leaves the cluster without Lifeboat's chart, for tests that install it with Helm. It
+	// implies NoLifeboat.
+	NoChart bool
 	// Progress receives every step of Up and Down. It may be nil.
 	Progress func(Step)
 }
@@ -72,6 +75,7 @@ func (o Options) complete() (Options, error) {
 	if err := o.checkKarpenter(); err != nil {
 		return o, err
 	}
+	o.NoLifeboat = o.NoLifeboat || o.NoChart
 	if o.Dir == "" {
 		dir, err := DefaultDir(o.Name)
 		if err != nil {

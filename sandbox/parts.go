@@ -100,7 +100,10 @@ func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
 	s.updateState(func(st *State) { st.AWSEndpoint = c.endpoint() })
 	s.partStarted(Part{Name: "AWS emulator", Address: c.endpoint(), Log: s.path("sandbox.log")}, os.Getpid())
 	detail(c.endpoint())
-	return nil
+	if s.vpc == nil {
+		return nil
+	}
+	return s.vpc.Expose(podPort, c.gate.Addr().String())
 }
 
 // minor formats a version as EKS does: 1.36 for v1.36.3.

@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"path/filepath"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/lifeboat-dev/lifeboat/sandbox/clusterdns"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
@@ -28,6 +31,13 @@ func cgroupName(o Options) string {
 func (s *Sandbox) newFleet() (*instances.Fleet, error) {
 	lifeboatd, err := s.realLifeboatd()
 	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(s.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if err := s.vpc.ServeDNS(clusterdns.Services(client)); err != nil {
 		return nil, err
 	}
 	return instances.NewFleet(instances.Options{
@@ -53,6 +63,20 @@ func (s *Sandbox) realLifeboatd() (string, error) {
 		return "", fmt.Errorf("finding lifeboatd: %w", err)
 	}
 	return filepath.Abs(path)
+}
+
+// podPort is the port of the emulated AWS in the VPC.
+const podPort = "4566"
+
+// PodAWSEndpoint is the emulated AWS as pods on real instances reach it.
+func (s *Sandbox) PodAWSEndpoint() string {
+	return "http://" + net.JoinHostPort(s.vpc.Address(), podPort)
+}
+
+// ServeImages lets real instances pull images from a registry that listens at an address of this
+// machine; they know it as instances.Registry.
+func (s *Sandbox) ServeImages(address string) error {
+	return s.vpc.Expose(instances.RegistryPort, address)
 }
 
 // SharedDir is a directory of this machine that real instances mount at instances.SharedDir. It

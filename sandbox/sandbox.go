@@ -96,12 +96,12 @@ func (s *Sandbox) up(ctx context.Context) error {
 		{"control plane", s.startControlPlane},
 		{"AWS emulator", s.startCloud},
 		{"wiring", s.wire},
-		{"chart", s.install}, // after the wiring: the queue's URL is one of its values
+		{chartPart, s.install}, // after the wiring: the queue's URL is one of its values
 		{"machines", s.startMachines},
 		{karpenterPart, s.firstKarpenter},
 		{"lifeboatd", s.firstLifeboat},
 	} {
-		if step.name == karpenterPart && !s.opts.Karpenter {
+		if step.name == karpenterPart && !s.opts.Karpenter || step.name == chartPart && s.opts.NoChart {
 			continue
 		}
 		err := s.opts.run(step.name, func(detail func(string)) error { return step.do(ctx, detail) })

@@ -72,7 +72,7 @@ var floors = [][]string{
 	{"sandbox/instances"},
 	{"sandbox/machines"},
 	{"sandbox/kwok", "sandbox/karpenter", "sandbox/controlplane", "sandbox/assets"},
-	{"sandbox/process", "sandbox/netns", "sandbox/images", "sandbox/chart", "sandbox/scenarios"},
+	{"sandbox/process", "sandbox/netns", "sandbox/clusterdns", "sandbox/images", "sandbox/chart", "sandbox/scenarios"},
 	{"sandbox/osthread"},
 	{"internal/cli/command"},
 	{"internal/cli/terminal"},

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifeboat-dev/lifeboat/sandbox/clusterdns"
 	"github.com/lifeboat-dev/lifeboat/sandbox/images"
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
@@ -186,6 +187,8 @@ func (s spec) files() (map[string]string, error) {
 	return map[string]string{
 		"kubelet.yaml": string(kubelet), "kube-proxy.yaml": string(proxy), "cni/10-vpc.conflist": string(network),
 		"containerd.toml": containerdConfig, "instance.json": string(process1),
+		// Without this file containerd uses TLS for all addresses except loopback.
+		"certs.d/" + Registry + "/hosts.toml": `server = "http://` + Registry + `"` + "\n",
 	}, nil
 }
 
@@ -200,6 +203,9 @@ address = "` + socket + `"
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "` + images.Pause + `"
+
+[plugins."io.containerd.cri.v1.images".registry]
+config_path = "` + ConfigDir + `/certs.d"
 
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true
@@ -232,7 +238,8 @@ func kubeletConfig(s spec) object {
 		// The instance's disk is this machine's memory, and the memory is shared: neither can run
 		// out.
 		"evictionHard": object{}, "localStorageCapacityIsolation": false, "imageGCHighThresholdPercent": 100,
-		"resolvConf": "", // there is no DNS in the VPC
+		"clusterDNS": []string{gateway}, "clusterDomain": clusterdns.Domain,
+		"resolvConf": "", // there is no other DNS in the VPC
 		// A sandbox that waits for a dead node cannot wait for 40 s leases.
 		"nodeLeaseDurationSeconds": 10, "nodeStatusUpdateFrequency": "4s",
 		"shutdownGracePeriod":             machines.ShutdownGrace.String(),

@@ -136,12 +136,13 @@ func (f *Fleet) write(s spec) error {
 		files[name] = string(text)
 	}
 	files["ca.crt"] = string(f.opts.Cluster.CACert())
-	for _, dir := range []string{"cni", "root"} {
-		if err := os.MkdirAll(filepath.Join(s.Dir, dir), 0o755); err != nil {
-			return fmt.Errorf("making the instance's directory: %w", err)
-		}
+	if err := os.MkdirAll(filepath.Join(s.Dir, "root"), 0o755); err != nil {
+		return fmt.Errorf("making the instance's directory: %w", err)
 	}
 	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(s.Dir, name)), 0o755); err != nil {
+			return fmt.Errorf("making the instance's directory: %w", err)
+		}
 		if err := os.WriteFile(filepath.Join(s.Dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("writing the instance's files: %w", err)
 		}

@@ -4,11 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
 
+	"github.com/lifeboat-dev/lifeboat/sandbox/clusterdns"
 	"github.com/lifeboat-dev/lifeboat/sandbox/netns"
+)
+
+// Registry is a registry of images that instances use by plain HTTP, if something serves there
+// (VPC.Expose).
+const (
+	Registry     = gateway + ":" + RegistryPort
+	RegistryPort = "5000"
 )
 
 // Addresses of a VPC. The emulated EC2 gives its instances addresses of
@@ -27,8 +36,8 @@ type VPC struct {
 	space *netns.Namespace
 	net   *network
 
-	mu     sync.Mutex // guards relays
-	relays []*netns.Relay
+	mu   sync.Mutex // guards open
+	open []io.Closer
 }
 
 // NewVPC makes a network with nothing on it.
@@ -58,18 +67,48 @@ func (v *VPC) Carry(l net.Listener, address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	dial := func(ctx context.Context) (net.Conn, error) { return v.space.Dial(ctx, address) }
-	v.relays = append(v.relays, netns.NewRelay(l, dial))
+	v.open = append(v.open, netns.NewRelay(l, dial))
 }
 
-// Close ends the relays and releases the network.
+// Expose forwards connections from a port of Address, where pods can reach it, to an address of
+// this machine, until Close.
+func (v *VPC) Expose(port, address string) error {
+	l, err := v.Listen(net.JoinHostPort(v.Address(), port))
+	if err != nil {
+		return fmt.Errorf("opening a port in the VPC: %w", err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	dial := func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", address)
+	}
+	v.open = append(v.open, netns.NewRelay(l, dial))
+	return nil
+}
+
+// ServeDNS answers the DNS queries of pods, until Close.
+func (v *VPC) ServeDNS(lookup clusterdns.Lookup) error {
+	conn, err := v.space.ListenPacket(net.JoinHostPort(v.Address(), "53"))
+	if err != nil {
+		return fmt.Errorf("opening the DNS port in the VPC: %w", err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.open = append(v.open, conn)
+	go clusterdns.Serve(conn, lookup)
+	return nil
+}
+
+// Close ends what forwards and answers, and releases the network.
 func (v *VPC) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var errs []error
-	for _, r := range v.relays {
-		errs = append(errs, r.Close())
+	for _, o := range v.open {
+		errs = append(errs, o.Close())
 	}
-	v.relays = nil
+	v.open = nil
 	v.net.close()
 	return errors.Join(append(errs, v.space.Close())...)
 }

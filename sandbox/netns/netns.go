@@ -40,6 +40,17 @@ func onThread(f func() error) error {
 	return <-done
 }
 
+// ListenPacket listens on a UDP address in the namespace.
+func (n *Namespace) ListenPacket(address string) (net.PacketConn, error) {
+	var c net.PacketConn
+	err := n.Do(func() error {
+		var err error
+		c, err = net.ListenPacket("udp4", address)
+		return err
+	})
+	return c, err
+}
+
 // Listen listens on a TCP address in the namespace.
 func (n *Namespace) Listen(address string) (*net.TCPListener, error) {
 	var l *net.TCPListener
