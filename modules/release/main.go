@@ -16,9 +16,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/modules/release/internal/source"
 )
 
-const usage = `usage: release image|release|push [flags]
+const usage = `usage: release image|chart|release|push [flags]
 
   image    write lifeboatd's image as an OCI layout
+  chart    write the chart as a file and as an OCI layout
   release  write all files of a release
   push     push an OCI layout to a registry
 `
@@ -57,6 +58,8 @@ func run(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "image":
 		return o.image(ctx)
+	case "chart":
+		return o.chart(ctx)
 	case "release":
 		return o.release(ctx)
 	case "push":
@@ -83,6 +86,24 @@ func (o options) image(ctx context.Context) error {
 		return nil
 	}
 	return o.pushLayout(ctx, filepath.Join(o.out, imageLayout))
+}
+
+func (o options) chart(ctx context.Context) error {
+	s, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	m := &maker{Source: s, dir: o.out}
+	if err := m.chart(ctx); err != nil {
+		return err
+	}
+	if o.push == "" {
+		return nil
+	}
+	return o.pushLayout(ctx, filepath.Join(o.out, chartLayout))
 }
 
 func (o options) pushLayout(ctx context.Context, layout string) error {

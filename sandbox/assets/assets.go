@@ -32,6 +32,9 @@ type Paths struct {
 	// Karpenter is filled by EnsureKarpenter.
 	Karpenter        string // see modules/karpenter, modules/karpenter-older
 	KarpenterVersion string // as v1.14.1
+	// Clients is a directory with helm and kubectl, see modules/helm; EnsureHelm fills it.
+	Clients     string
+	HelmVersion string // as v4.3.1
 }
 
 // Real are the programs of real instances.
@@ -85,6 +88,19 @@ func EnsureKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
 // modules/karpenter-older.
 func EnsureOlderKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
 	return ensureKarpenter(ctx, progress, olderKarpenterModule())
+}
+
+// EnsureHelm returns only Paths.Clients and HelmVersion.
+func EnsureHelm(ctx context.Context, progress io.Writer) (Paths, error) {
+	b, err := newBuilder(progress)
+	if err != nil {
+		return Paths{}, err
+	}
+	helm, version, err := b.ensure(ctx, helmModule())
+	if err != nil {
+		return Paths{}, err
+	}
+	return Paths{Clients: filepath.Dir(helm), HelmVersion: version}, nil
 }
 
 func ensureKarpenter(ctx context.Context, progress io.Writer, m module) (Paths, error) {
@@ -142,6 +158,13 @@ func olderKarpenterModule() module {
 	return m
 }
 
+// helmModule leaves the version out of kubectl, which shares its flags.
+func helmModule() module {
+	return module{
+		name: "helm", pinned: "helm.sh/helm/v4", cold: "about 2 min", ldflags: helmLDFlags, packages: []string{"tool", "./kubectl"},
+	}
+}
+
 func workloadModule() module {
 	return module{name: "workload", cold: "some seconds", ldflags: func(string) string { return "" }}
 }
@@ -163,6 +186,10 @@ func kubernetesLDFlags(version string) string {
 
 func containerdLDFlags(version string) string {
 	return "-X github.com/containerd/containerd/v2/version.Version=" + version
+}
+
+func helmLDFlags(version string) string {
+	return "-X helm.sh/helm/v4/internal/version.version=" + version
 }
 
 func kwokLDFlags(version string) string {

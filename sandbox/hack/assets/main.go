@@ -51,7 +51,7 @@ func steps(all bool) []func(context.Context, io.Writer) (assets.Paths, error) {
 		out = append(out, assets.EnsureOlderKarpenter)
 	}
 	if instances.Missing() == nil {
-		out = append(out, assets.EnsureReal)
+		out = append(out, assets.EnsureReal, assets.EnsureHelm)
 	}
 	return out
 }
