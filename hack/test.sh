@@ -69,7 +69,8 @@ e2e)
 	# The tests on real instances run alone, because other tests would slow them down.
 	assets -all
 	part real -C sandbox -json -count=1 -tags e2e -timeout 20m -parallel 8 ./e2e/real
-	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -v '^./e2e/real$')
+	part install -C sandbox -json -count=1 -tags e2e -timeout 20m ./e2e/install
+	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -vE '^./e2e/(real|install)$')
 	part image -C modules/release -json -count=1 -tags e2e -timeout 40m .
 	part root -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with .)
 	;;
