@@ -60,7 +60,7 @@ func TestHelpHasShortSentences(t *testing.T) {
 func TestHelpUsesInvokedName(t *testing.T) {
 	h := &harness{t: t, name: "/opt/bin/kubectl-lifeboat"}
 	r := h.run(t.Context(), "plan", "--help")
-	for _, want := range []string{"  kubectl lifeboat plan ip-10-0-1-5.ec2.internal\n", "kubectl lifeboat plan NODE|INSTANCE [flags]"} {
+	for _, want := range []string{"  kubectl lifeboat plan ip-10-0-1-5.ec2.internal\n", "kubectl lifeboat plan [NODE|INSTANCE] [flags]"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("help does not have %q:\n%s", want, r.out)
 		}

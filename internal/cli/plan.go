@@ -26,6 +26,11 @@ The prediction uses the controller's own code and simulates the drain. It assume
   - every BeforeDrain hook takes its whole timeout
   - if an approval is required, a person approves now
 
+With --zone or --spot it plans many nodes, as if each received the notice now, and
+shows the pods that cannot leave in time. Each node is planned alone: a
+PodDisruptionBudget that covers pods of several nodes can delay them further, up to
+their last call.
+
 Exit code 3: some pod cannot leave with its whole grace period before the
 deadline.`
 
@@ -33,29 +38,38 @@ type planFlags struct {
 	whatIf
 	replacementTime, margin time.Duration
 	surge                   bool
+	// zone and spot select many nodes.
+	zone string
+	spot bool
 }
 
 func newPlan(s *session) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use:   "plan NODE|INSTANCE",
+		Use:   "plan [NODE|INSTANCE]",
 		Short: "Predict what an interruption would do to a node's pods",
 		Long:  planHelp,
 		Example: `  lifeboat plan ip-10-0-1-5.ec2.internal
   lifeboat plan ip-10-0-1-5.ec2.internal --kind spot --in 90s
   lifeboat plan ip-10-0-1-5.ec2.internal --kind scheduled --event-type-code instance-stop --in 12d
 
-  # Check whether every node could be reclaimed
-  for n in $(kubectl get nodes -o name); do
-    lifeboat plan ${n#node/} --kind spot >/dev/null || echo "${n#node/} is not ready"
-  done`,
-		Args: arguments(1, 1, "one node or instance"),
+  # All spot nodes of a zone at once: which pods cannot leave in time?
+  lifeboat plan --zone us-east-1b --spot`,
+		Args: arguments(0, 1, "one node or instance"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.replacementTime < 0 || f.margin < 0 {
 				return usageErrorf("--replacement-time and --margin cannot be negative")
 			}
 			if err := f.check(); err != nil {
 				return err
+			}
+			switch many := f.zone != "" || f.spot; {
+			case many && len(args) > 0:
+				return usageErrorf("--zone and --spot select the nodes: remove %s", args[0])
+			case many:
+				return s.planMany(cmd.Context(), f)
+			case len(args) == 0:
+				return usageErrorf("lifeboat plan takes one node or instance, got 0: write its name, or select many with --zone or --spot")
 			}
 			return s.plan(cmd.Context(), f, args[0])
 		},
@@ -65,6 +79,8 @@ func newPlan(s *session) *cobra.Command {
 	flags.DurationVar(&f.replacementTime, "replacement-time", 20*time.Second, "assumed time until the successor of a pod is ready")
 	flags.BoolVar(&f.surge, "surge", true, "value of lifeboatd's flag --surge; false evicts pods that a policy would surge")
 	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between the end of a pod and the deadline")
+	flags.StringVar(&f.zone, "zone", "", "plan all nodes of this zone at once, such as us-east-1b")
+	flags.BoolVar(&f.spot, "spot", false, "plan all spot nodes at once, or those of --zone")
 	return cmd
 }
 
@@ -73,25 +89,33 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.observe(ctx, c, f.whatIf, arg)
+	s.warnOfSkew(ctx, c)
+	planned, err := s.planOne(ctx, c, f, arg)
 	if err != nil {
 		return err
 	}
-	s.warnOfSkew(ctx, c)
-	decision, counts := policy.Decide(w.policy)
-	if err := w.observePods(ctx, c, decision); err != nil {
-		return err
-	}
-	planned := w.simulate(s, f, decision, counts)
 	if s.isJSON() {
 		err = s.writeJSON(planned)
 	} else {
-		planned.write(s.out, w.now)
+		planned.write(s.out, s.now())
 	}
 	if err == nil && !planned.Fits {
 		return exitError{Code: ExitDoesNotFit}
 	}
 	return err
+}
+
+// planOne predicts the drain of one node.
+func (s *session) planOne(ctx context.Context, c cluster, f planFlags, arg string) (planned, error) {
+	w, err := s.observe(ctx, c, f.whatIf, arg)
+	if err != nil {
+		return planned{}, err
+	}
+	decision, counts := policy.Decide(w.policy)
+	if err := w.observePods(ctx, c, decision); err != nil {
+		return planned{}, err
+	}
+	return w.simulate(s, f, decision, counts), nil
 }
 
 // simulate simulates the drain from the start of the action.
