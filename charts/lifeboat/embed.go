@@ -10,3 +10,12 @@ import "embed"
 //
 //go:embed Chart.yaml values.yaml values.schema.json alerts crds dashboards rbac all:templates
 var Files embed.FS
+
+// CRDs are crds/*.yaml, and Role is rbac/role.yaml: what `lifeboat doctor` compares with the
+// cluster. The program links only these parts.
+var (
+	//go:embed crds
+	CRDs embed.FS
+	//go:embed rbac/role.yaml
+	Role []byte
+)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
@@ -149,6 +150,10 @@ type doctorRun struct {
 	kube *cluster
 	// lifeboat is Lifeboat in the cluster. It is nil if the cluster is not reachable.
 	lifeboat *doctor.Installation
+	// controllerArgs are the arguments of the controller's Deployment.
+	controllerArgs []string
+	// policiesFound are the InterruptionPolicies.
+	policiesFound []v1alpha1.InterruptionPolicy
 	// queue is the name of the checked queue; empty if it is not known.
 	queue string
 
@@ -183,6 +188,9 @@ func (d *doctorRun) groups() []checkGroup {
 	groups := []checkGroup{
 		{"AWS resources", d.awsResources},
 		{"Lifeboat in the cluster", d.installed},
+		{"CRDs", d.crds},
+		{"permissions of the controller", d.controllerPermissions},
+		{"policies", d.policies},
 		{"node groups", d.nodeGroups},
 		{"agents", d.agents},
 		{"admission policies", d.admissionPolicies},

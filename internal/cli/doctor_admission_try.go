@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission/try"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -26,10 +24,7 @@ func (d *doctorRun) tryPolicies(ctx context.Context, hookNamespaces []string) []
 		}
 	}
 	add(admission.Interruptions, try.Interruption(ctx, d.kube))
-	as, err := d.kube.as(rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + lifeboatNamespace + ":" + lifeboatController,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + lifeboatNamespace, "system:authenticated"},
-	})
+	as, err := d.kube.asController()
 	if err != nil {
 		return append(all, admission.Untried(admission.Controller, err))
 	}

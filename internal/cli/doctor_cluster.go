@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 )
@@ -35,7 +34,7 @@ func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 	}
 	d.progress.Step("looking for other tools that answer interruptions in the cluster")
 	found, err := findTools(ctx, *d.kube)
-	found.Lifeboat = d.lifeboat.Running(d.now())
+	found.Lifeboat, found.Nodes = d.lifeboat.Running(d.now()), d.nodes
 	if err != nil {
 		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
 	}
@@ -44,27 +43,28 @@ func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 
 // findTools finds other tools.
 func findTools(ctx context.Context, c cluster) (found doctor.Cluster, _ error) {
-	label := client.MatchingLabels{nameLabel: karpenterName}
 	var deployments appsv1.DeploymentList
-	if err := c.list(ctx, "deployments of Karpenter", &deployments, label); err != nil {
+	if err := c.list(ctx, "deployments", &deployments); err != nil {
 		return found, err
 	}
 	for _, o := range deployments.Items {
-		found.Karpenter = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "INTERRUPTION_QUEUE", "--interruption-queue")
-	}
-	label[nameLabel] = nthName
-	if err := c.list(ctx, "deployments of AWS Node Termination Handler", &deployments, label); err != nil {
-		return found, err
-	}
-	for _, o := range deployments.Items {
-		found.NTH = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
+		found.Workloads = append(found.Workloads, doctor.WorkloadOf("deployment "+o.Namespace+"/"+o.Name, o.Labels, o.Spec.Template.Spec))
+		switch o.Labels[nameLabel] {
+		case karpenterName:
+			found.Karpenter = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "INTERRUPTION_QUEUE", "--interruption-queue")
+		case nthName:
+			found.NTH = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
+		}
 	}
 	var daemons appsv1.DaemonSetList
-	if err := c.list(ctx, "daemon sets of AWS Node Termination Handler", &daemons, label); err != nil {
+	if err := c.list(ctx, "daemon sets", &daemons); err != nil {
 		return found, err
 	}
 	for _, o := range daemons.Items {
-		found.NTH = tool("daemonset", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
+		found.Workloads = append(found.Workloads, doctor.WorkloadOf("daemonset "+o.Namespace+"/"+o.Name, o.Labels, o.Spec.Template.Spec))
+		if o.Labels[nameLabel] == nthName {
+			found.NTH = tool("daemonset", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
+		}
 	}
 	return found, nil
 }
@@ -72,7 +72,7 @@ func findTools(ctx context.Context, c cluster) (found doctor.Cluster, _ error) {
 // tool describes a program by the value of an environment variable or of a flag
 // of its pods.
 func tool(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec, variable, flag string) *doctor.Tool {
-	t := &doctor.Tool{Object: kind + " " + meta.Namespace + "/" + meta.Name, Version: meta.Labels[versionLabel]}
+	t := &doctor.Tool{Object: kind + " " + meta.Namespace + "/" + meta.Name, Namespace: meta.Namespace, Name: meta.Name, Version: meta.Labels[versionLabel]}
 	for _, c := range spec.Containers {
 		for _, e := range c.Env {
 			if e.Name == variable {

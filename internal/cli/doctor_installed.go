@@ -93,6 +93,9 @@ func (d *doctorRun) readController(ctx context.Context, i *doctor.Installation) 
 	if own.Spec.Replicas != nil {
 		desired = int(*own.Spec.Replicas)
 	}
+	for _, c := range own.Spec.Template.Spec.Containers {
+		d.controllerArgs = append(d.controllerArgs, c.Args...)
+	}
 	if hooks := tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--lifecycle-hooks").Queue; hooks != "" {
 		d.hookPatterns = strings.Split(hooks, ",")
 	}

@@ -10,10 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // workloads looks for pods that an interruption would harm. It checks nothing
@@ -27,7 +29,7 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	survey, err := workloads.Scan(ctx, d.kube, workloads.Options{Spot: spot})
+	survey, err := workloads.Scan(ctx, d.kube, workloads.Options{Spot: spot, Governed: d.governed})
 	if err != nil {
 		return nil, fmt.Errorf("checking the workloads: %w", err)
 	}
@@ -36,6 +38,11 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 			counted(c.Pods, "pod"), counted(c.Workloads, "workload"), counted(c.Nodes, "node"), c.Spot))
 	}
 	return survey.Findings(), nil
+}
+
+// governed reports whether an InterruptionPolicy selects a node.
+func (d *doctorRun) governed(n *corev1.Node) bool {
+	return slices.ContainsFunc(d.policiesFound, func(p v1alpha1.InterruptionPolicy) bool { return policy.Selects(&p, n) })
 }
 
 // spotNodes returns a function that reports whether a node is a spot instance.

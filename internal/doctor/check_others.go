@@ -96,7 +96,7 @@ func checkCompetitors(e *diagnosis) []finding.Finding {
 		all = append(all, finding.Finding{
 			Severity: finding.Broken, ID: idKarpenterSameQueue, Object: k.Object,
 			Problem: "it reads the queue " + e.queue.Name + " too (settings.interruptionQueue): each notice reaches only one of the two",
-			Fix:     "helm upgrade karpenter … --reuse-values --set settings.interruptionQueue=",
+			Fix:     k.withoutQueue(),
 		})
 	}
 	for arn, rules := range e.otherQueues() {
@@ -107,7 +107,7 @@ func checkCompetitors(e *diagnosis) []finding.Finding {
 		case e.cluster.Karpenter.reads(q.Name), owningTool(q) == karpenter:
 			f.ID = idKarpenterHearsToo
 			f.Problem = joinList(names) + " also send spot interruptions to Karpenter's queue: Karpenter deletes the node at once, while Lifeboat still moves its pods"
-			f.Fix = "helm upgrade karpenter … --reuse-values --set settings.interruptionQueue="
+			f.Fix = e.cluster.Karpenter.withoutQueue()
 		case e.cluster.NTH.reads(q.Name), owningTool(q) == nth:
 			f.ID = idNTHHearsToo
 			f.Problem = joinList(names) + " also send spot interruptions to the queue of AWS Node Termination Handler: two programs drain the same nodes"
@@ -119,6 +119,15 @@ func checkCompetitors(e *diagnosis) []finding.Finding {
 	}
 	slices.SortFunc(all, func(a, b finding.Finding) int { return strings.Compare(a.Object, b.Object) })
 	return all
+}
+
+// withoutQueue is the command after which Karpenter reads no queue.
+func (t *Tool) withoutQueue() string {
+	const values = "set settings.interruptionQueue to an empty string in the values of Karpenter's chart"
+	if t == nil || t.Name == "" {
+		return values
+	}
+	return fmt.Sprintf("kubectl --namespace %s set env deployment/%s INTERRUPTION_QUEUE=; and %s, which would set it again", t.Namespace, t.Name, values)
 }
 
 // otherQueues returns the other queues that receive spot interruptions, with the
@@ -150,9 +159,14 @@ func checkTools(e *diagnosis) []finding.Finding {
 		})
 	}
 	if n := e.cluster.NTH; n != nil {
+		// The modes are in its README: a DaemonSet polls every two seconds.
+		hears := "it reads a queue, and receives notices at the same time as Lifeboat"
+		if strings.HasPrefix(n.Object, "daemonset ") {
+			hears = "it polls the metadata of each instance every two seconds, and often sees a spot interruption before the queue does"
+		}
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idNTHRuns, Object: n.Object,
-			Problem: "AWS Node Termination Handler runs in this cluster: it drains the same nodes at the same time, without regard to Lifeboat's policies",
+			Problem: "AWS Node Termination Handler runs in this cluster: " + hears + ". It drains the same nodes, without regard to Lifeboat's policies",
 			Fix:     "uninstall it: helm uninstall aws-node-termination-handler --namespace kube-system",
 		})
 	}

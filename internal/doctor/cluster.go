@@ -3,6 +3,8 @@ package doctor
 import (
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Cluster is what is known about other programs in the cluster. The zero value means
@@ -15,6 +17,9 @@ type Cluster struct {
 	// Karpenter and NTH (AWS Node Termination Handler) are nil if they do not run, or
 	// if that is unknown.
 	Karpenter, NTH *Tool
+	// Workloads are all Deployments and DaemonSets, and Nodes all nodes.
+	Workloads []Workload
+	Nodes     []corev1.Node
 }
 
 // Group is an Auto Scaling group of the cluster, with its hooks.
@@ -41,6 +46,8 @@ type Tool struct {
 	// Object is the workload that runs it, for example "deployment
 	// kube-system/karpenter".
 	Object string
+	// Namespace and Name are those of the workload.
+	Namespace, Name string
 	// Version is empty if unknown.
 	Version string
 	// Queue is the name or the URL of the queue that it reads; empty if it reads

@@ -50,6 +50,12 @@ const (
 	idNTHRuns                = "nth-runs"
 	idNTHSameQueue           = "nth-same-queue"
 	idNTHAnswersToo          = "nth-answers-too"
+	idKuredRuns              = "kured-runs"
+	idOceanRuns              = "ocean-runs"
+	idDeschedulerRuns        = "descheduler-runs"
+	idAutoscalerRuns         = "autoscaler-runs"
+	idManagedSpotNodes       = "managed-spot-nodes"
+	idAutoModeNodes          = "auto-mode-nodes"
 	idPoolWithoutHook        = "pool-without-hook"
 	idPoolBeforeHook         = "pool-before-hook"
 	idGroupBeforeHook        = "group-before-hook"
@@ -67,6 +73,8 @@ const (
 	idLifeboatOtherQueue     = "lifeboat-other-queue"
 	idLifeboatVersions       = "lifeboat-versions"
 	idLifeboatNotChecked     = "lifeboat-not-checked"
+	idPolicyInvalid          = "policy-invalid"
+	idPoliciesTied           = "policies-tied"
 	idClockSkew              = "clock-skew"
 	idCallFailed             = "call-failed"
 	idPermissionMissing      = "permission-missing"
@@ -86,9 +94,11 @@ func IDs() []string {
 		idPatternSlip, idPatternDoubt, idPatternNoise, idPatternEngine,
 		idKindUncovered, idKindPartlyCovered, idKindCoveredTwice,
 		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
+		idKuredRuns, idOceanRuns, idDeschedulerRuns, idAutoscalerRuns, idManagedSpotNodes, idAutoModeNodes,
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
 		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatNotChecked,
+		idPolicyInvalid, idPoliciesTied,
 		idClockSkew, idCallFailed, idPermissionMissing, idNotUnderstood,
 	}
 }

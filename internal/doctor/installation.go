@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
 )
 
 // Installation is what is known about Lifeboat in the cluster.
@@ -74,9 +75,13 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	for _, what := range i.Failed {
 		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", "it was not checked: "+what, "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system, or check --context")
 	}
-	const install = "helm install lifeboat charts/lifeboat --namespace lifeboat-system --create-namespace --set-string aws.queueURL=URL (docs/guides/install.md)"
+	install := "helm install lifeboat charts/lifeboat --namespace lifeboat-system --create-namespace " + setQueue(queue)
 	if i.CRDsMissing {
-		add(finding.Broken, idCRDsMissing, "API lifeboat.dev/v1alpha1", "the cluster does not serve it, so Lifeboat cannot record a notice", "install the chart: "+install)
+		fix := installed.ApplyCRDs
+		if i.Controller == nil && i.Process == nil {
+			fix = install
+		}
+		add(finding.Broken, idCRDsMissing, "API lifeboat.dev/v1alpha1", "the cluster does not serve it, so Lifeboat cannot record a notice", fix)
 	}
 	switch c := i.Controller; {
 	case i.Process != nil && !i.Process.Alive:
@@ -94,13 +99,21 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	}
 	if c := i.Controller; c != nil && queue != "" && c.Queue != "" && !(&Tool{Queue: c.Queue}).reads(queue) {
 		add(finding.Broken, idLifeboatOtherQueue, c.Object, fmt.Sprintf("it reads the queue %s, and this check is about %s: what arrives in %s is not read", c.Queue, queue, queue),
-			"helm upgrade lifeboat charts/lifeboat --namespace lifeboat-system --reuse-values --set-string aws.queueURL=URL of "+queue+"; or check the other queue with --queue-url "+c.Queue)
+			"helm upgrade lifeboat charts/lifeboat --namespace lifeboat-system --reuse-values "+setQueue(queue)+"; or check the other queue with --queue-url "+c.Queue)
 	}
 	if c, a := i.Controller, i.Agents; c != nil && a != nil && c.Version != a.Version && c.Version != "" && a.Version != "" {
 		add(finding.Warning, idLifeboatVersions, a.Object, fmt.Sprintf("the agents have version %s and the controller %s: a part of an upgrade is missing", a.Version, c.Version),
 			"helm upgrade lifeboat charts/lifeboat --namespace lifeboat-system --reuse-values")
 	}
 	return all
+}
+
+// setQueue is the flag of Helm with the URL of a queue.
+func setQueue(queue string) string {
+	if queue == "" {
+		return "--set-string aws.queueURL=URL"
+	}
+	return `--set-string aws.queueURL="$(aws sqs get-queue-url --queue-name ` + queue + ` --query QueueUrl --output text)"`
 }
 
 const logsCommand = "kubectl --namespace lifeboat-system get pods; kubectl --namespace lifeboat-system logs deployment/lifeboat-controller"

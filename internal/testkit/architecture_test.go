@@ -95,7 +95,7 @@ var floors = [][]string{
 	{"internal/intake/poll"},
 	{"internal/intake", "internal/kube/mutate", "internal/hooks/runner", "internal/cloud/aws", "internal/kube/podcache", "internal/kube/ownercache", "internal/kube/nodeclaims", "internal/kube/nodeindex", "internal/awssetup", "internal/drain/simulate", "internal/record"},
 	{"internal/replacement"},
-	{"internal/policy", "internal/drain", "internal/doctor/workloads", "internal/migrate/nth", "internal/asg/nodegroup"},
+	{"internal/policy", "internal/drain", "internal/doctor/workloads", "internal/doctor/installed", "internal/migrate/nth", "internal/asg/nodegroup"},
 	{"internal/awssetup/template"},
 	{"internal/asg/lifecycle", "internal/corroborate", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/awssetup/template/tfconfig", "internal/kube/reflector", "internal/kube/events", "internal/kube/scrapeauth", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud", "internal/cloud/awsmetrics"},

@@ -25,7 +25,23 @@ const (
 	BarePods            = "pods-without-owner"
 	ToleratesEveryTaint = "tolerates-every-taint"
 	DataOnNode          = "data-on-the-node"
+
+	NoPreStop             = "no-prestop"
+	NoReadinessProbe      = "no-readiness-probe"
+	NoBudget              = "no-budget"
+	StatefulWithoutPolicy = "stateful-without-policy"
+	NotReadyInRotation    = "not-ready-in-rotation"
+	EvictionWebhook       = "eviction-webhook"
 )
+
+// IDs returns the ids of all findings, in their order among others of the same severity.
+func IDs() []string {
+	return []string{
+		GraceExceedsNotice, HookExceedsGrace, BudgetNeverAllows, BudgetsOverlap, BudgetNotComputed, BudgetUnreadable, EvictionWebhook, NotReadyInRotation,
+		BarePods, ToleratesEveryTaint, SingleReplica, DoNotDisrupt, DataOnNode, BudgetMatchesNone,
+		NoPreStop, NoReadinessProbe, NoBudget, StatefulWithoutPolicy,
+	}
+}
 
 // sizedFinding is a finding with the number of affected pods.
 type sizedFinding struct {
@@ -59,6 +75,7 @@ func (s *Survey) Findings() []finding.Finding {
 	for _, id := range order {
 		all = append(all, s.shorten(bySort[id])...)
 	}
+	all = append(all, s.checkTraffic()...)
 	finding.Sort(all)
 	return all
 }
@@ -78,12 +95,7 @@ func (s *Survey) Counts() Counts {
 }
 
 // rank is the order of a kind of finding among others of the same severity.
-func rank(id string) int {
-	return slices.Index([]string{
-		GraceExceedsNotice, HookExceedsGrace, BudgetNeverAllows, BudgetsOverlap, BudgetNotComputed, BudgetUnreadable,
-		BarePods, ToleratesEveryTaint, SingleReplica, DoNotDisrupt, DataOnNode, BudgetMatchesNone,
-	}, id)
-}
+func rank(id string) int { return slices.Index(IDs(), id) }
 
 // owners returns the workloads in a fixed order.
 func (s *Survey) owners() []owner {

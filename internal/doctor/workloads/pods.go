@@ -37,6 +37,7 @@ func (s *Survey) AddPod(pod *corev1.Pod) {
 	if s.spot[pod.Spec.NodeName] {
 		w.onSpot++
 		w.addSpot(pod)
+		s.traffic(w, pod)
 	}
 }
 

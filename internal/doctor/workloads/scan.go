@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -32,6 +33,15 @@ func Scan(ctx context.Context, reader client.Reader, o Options) (*Survey, error)
 			return pages(ctx, reader, "PodDisruptionBudgets", func(l *policyv1.PodDisruptionBudgetList) { each(l.Items, s.AddBudget) })
 		},
 		func() error {
+			return optional(pages(ctx, reader, "Services", func(l *corev1.ServiceList) { each(l.Items, s.AddService) }))
+		},
+		func() error {
+			return optional(pages(ctx, reader, "webhooks", func(l *admissionv1.ValidatingWebhookConfigurationList) { each(l.Items, s.AddValidatingWebhooks) }))
+		},
+		func() error {
+			return optional(pages(ctx, reader, "webhooks", func(l *admissionv1.MutatingWebhookConfigurationList) { each(l.Items, s.AddMutatingWebhooks) }))
+		},
+		func() error {
 			return pages(ctx, reader, "Deployments", func(l *appsv1.DeploymentList) { each(l.Items, s.AddDeployment) })
 		},
 		func() error {
@@ -46,6 +56,14 @@ func Scan(ctx context.Context, reader client.Reader, o Options) (*Survey, error)
 		}
 	}
 	return s, nil
+}
+
+// optional ignores that the user may not list objects that only make notes.
+func optional(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
 }
 
 func each[T any](items []T, add func(*T)) {

@@ -30,12 +30,15 @@ type Options struct {
 	Margin time.Duration
 	// Spot reports whether a node is a spot instance. The default is [IsSpot].
 	Spot func(*corev1.Node) bool
+	// Governed reports whether an InterruptionPolicy selects a node. Without it, the check
+	// of stateful workloads is left out.
+	Governed func(*corev1.Node) bool
 	// Most is the number of findings of one kind before the others are summarized.
 	// The default is 10.
 	Most int
 }
 
-// Survey collects the relevant data of a cluster. Nodes, budgets, Deployments and
+// Survey collects the relevant data of a cluster. Nodes, budgets, Services, Deployments and
 // StatefulSets must be added before pods.
 type Survey struct {
 	o         Options
@@ -46,6 +49,11 @@ type Survey struct {
 	workloads map[owner]*workload
 	overlaps  map[string]*overlap
 	pods      int
+	// governed are the nodes that a policy selects, services those of a namespace, and
+	// notReady the Services that send to pods that are not ready.
+	governed           map[string]bool
+	services           map[string][]service
+	notReady, webhooks []string
 }
 
 // New returns an empty survey.
@@ -65,6 +73,7 @@ func New(o Options) *Survey {
 	return &Survey{
 		o: o, spot: map[string]bool{}, budgets: map[string][]*budget{}, sets: map[owner]replicas{},
 		workloads: map[owner]*workload{}, overlaps: map[string]*overlap{},
+		governed: map[string]bool{}, services: map[string][]service{},
 	}
 }
 
@@ -125,6 +134,9 @@ type workload struct {
 	heldPods             int
 	tolerates            bool
 	keeps                bool // data in an emptyDir, on a spot node
+	// What the pods on spot nodes have: a Service, a preStop hook, a readiness probe, a
+	// budget, and volumes on a node that no policy selects.
+	served, preStop, readiness, budgeted, ungoverned bool
 }
 
 // IsSpot reports whether a node is a spot instance, based on its labels: those of
@@ -149,6 +161,7 @@ func (s *Survey) AddNode(n *corev1.Node) {
 	if s.o.Spot(n) {
 		s.spot[n.Name] = true
 	}
+	s.governed[n.Name] = s.o.Governed != nil && s.o.Governed(n)
 }
 
 // AddBudget adds a PodDisruptionBudget.

@@ -127,6 +127,10 @@ func survey(objects ...any) *Survey {
 				if want == 0 {
 					s.AddBudget(o)
 				}
+			case *corev1.Service:
+				if want == 0 {
+					s.AddService(o)
+				}
 			case *corev1.Pod:
 				if want == 1 {
 					s.AddPod(o)

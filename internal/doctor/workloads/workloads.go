@@ -65,6 +65,9 @@ func (s *Survey) checkReplicas(by owner, w *workload, add func(finding.Severity,
 		down = "while it stops, and then until the new pod is ready"
 	}
 	fix := fmt.Sprintf("kubectl -n %s scale %s --replicas=2", by.namespace, by.ref())
+	if by.kind == kindDeployment {
+		fix += "; or move it with the strategy Surge of a policy, which starts the successor first"
+	}
 	if set.recreate {
 		fix = "its strategy is Recreate, so two replicas possibly cannot run at the same time: in that case run it on on-demand nodes"
 	}
