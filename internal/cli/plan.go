@@ -43,8 +43,12 @@ type planFlags struct {
 	spot bool
 }
 
+func defaultPlanFlags() planFlags {
+	return planFlags{replacementTime: 20 * time.Second, margin: 10 * time.Second, surge: true}
+}
+
 func newPlan(s *session) *cobra.Command {
-	var f planFlags
+	f := defaultPlanFlags()
 	cmd := &cobra.Command{
 		Use:   "plan [NODE|INSTANCE]",
 		Short: "Predict what an interruption would do to a node's pods",
@@ -76,9 +80,9 @@ func newPlan(s *session) *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&f.replacementTime, "replacement-time", 20*time.Second, "assumed time until the successor of a pod is ready")
-	flags.BoolVar(&f.surge, "surge", true, "value of lifeboatd's flag --surge; false evicts pods that a policy would surge")
-	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between the end of a pod and the deadline")
+	flags.DurationVar(&f.replacementTime, "replacement-time", f.replacementTime, "assumed time until the successor of a pod is ready")
+	flags.BoolVar(&f.surge, "surge", f.surge, "value of lifeboatd's flag --surge; false evicts pods that a policy would surge")
+	flags.DurationVar(&f.margin, "margin", f.margin, "time that lifeboatd keeps between the end of a pod and the deadline")
 	flags.StringVar(&f.zone, "zone", "", "plan all nodes of this zone at once, such as us-east-1b")
 	flags.BoolVar(&f.spot, "spot", false, "plan all spot nodes at once, or those of --zone")
 	return cmd

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -48,9 +49,9 @@ func (p planned) write(s terminal.Stream, now time.Time) {
 // factIndent is the column where the values start.
 const factIndent = 10
 
-// writeTitle prints which node and which notice the output is about.
-func (p planned) writeTitle(s terminal.Stream) {
-	name := p.Node
+// title says which node and which notice the output is about.
+func (p planned) title() (name, rest string) {
+	name = p.Node
 	if p.InstanceID != "" && p.InstanceID != p.Node {
 		name += " (" + p.InstanceID + ")"
 	}
@@ -58,10 +59,15 @@ func (p planned) writeTitle(s terminal.Stream) {
 	if p.EventTypeCode != "" {
 		kind += " (" + p.EventTypeCode + ")"
 	}
-	rest := "interrupted: " + cmp.Or(kind, "no open notice")
 	if p.Supposed {
-		rest = fmt.Sprintf("if a notice of kind %s arrived now", kind)
+		return name, fmt.Sprintf("if a notice of kind %s arrived now", kind)
 	}
+	return name, "interrupted: " + cmp.Or(kind, "no open notice")
+}
+
+// writeTitle prints the title.
+func (p planned) writeTitle(s terminal.Stream) {
+	name, rest := p.title()
 	if len(name)+len(rest)+2 > s.Columns() {
 		s.Printf("%s,\n  %s\n", s.Paint(terminal.Bold, name), rest)
 		return
@@ -95,17 +101,26 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 }
 
 func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
-	kind := "hard: it cannot move"
-	switch d.Type {
-	case v1alpha1.DeadlineEstimated:
-		kind = "estimated: the instance is shutting down, and pods keep their grace period"
-	case v1alpha1.DeadlineSoft:
-		kind = "soft: no pod is forced to leave until it is near"
-	}
-	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), formatClock(d.Time.Time, now), kind)
+	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), formatClock(d.Time.Time, now), view.DeadlineText(d.Type))
 }
 
 func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
+	text, fits := p.verdict(now)
+	switch {
+	case fits == nil:
+		s.Printf("%s\n", text)
+	case *fits:
+		s.Printf("%s\n", s.Paint(terminal.Good, text))
+	default:
+		s.Printf("%s\n", s.Paint(terminal.Bad, text))
+	}
+	for _, fix := range p.fixes() {
+		s.Fact(4, "  →", terminal.Plain, fix)
+	}
+}
+
+// verdict says in one sentence whether all pods leave in time. fits is nil if no pod must leave.
+func (p planned) verdict(now time.Time) (text string, fits *bool) {
 	leaving, left, last := 0, 0, 0.0
 	for _, pod := range p.Pods {
 		if pod.Step == drain.StepStays && pod.Fits {
@@ -121,43 +136,38 @@ func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
 	}
 	switch {
 	case left > 0 && p.Deadline != nil:
-		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave with their whole grace period before the deadline", left, leaving)))
+		return fmt.Sprintf("%d of %d pods cannot leave with their whole grace period before the deadline", left, leaving), new(false)
 	case left > 0:
-		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave", left, leaving)))
+		return fmt.Sprintf("%d of %d pods cannot leave", left, leaving), new(false)
 	case leaving == 0:
-		s.Printf("no pod must leave\n")
+		return "no pod must leave", nil
 	case !p.Fits: // an approval is pending, and the deadline does not wait for it
-		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods leave with their whole grace period if a person approves now, and none otherwise", leaving, leaving)))
-	default:
-		spare := ""
-		if p.Deadline != nil {
-			spare = fmt.Sprintf(", %s before the deadline", terminal.Duration(p.Deadline.Time.Sub(now)-seconds(last)))
-		}
-		s.Printf("%s\n", s.Paint(terminal.Good, fmt.Sprintf("%d of %d pods leave with their whole grace period%s", leaving, leaving, spare)))
+		return fmt.Sprintf("%d of %d pods leave with their whole grace period if a person approves now, and none otherwise", leaving, leaving), new(false)
 	}
-	p.writeFixes(s)
+	spare := ""
+	if p.Deadline != nil {
+		spare = fmt.Sprintf(", %s before the deadline", terminal.Duration(p.Deadline.Time.Sub(now)-seconds(last)))
+	}
+	return fmt.Sprintf("%d of %d pods leave with their whole grace period%s", leaving, leaving, spare), new(true)
 }
 
-// writeFixes prints how to make the pods fit, one line for all pods with the
-// same advice.
-func (p planned) writeFixes(s terminal.Stream) {
-	var fixes []string
+// fixes say how to make the pods fit, one line for all pods with the same advice.
+func (p planned) fixes() []string {
+	var order, all []string
 	pods := map[string][]string{}
 	for _, pod := range p.Pods {
 		if pod.Fix == "" {
 			continue
 		}
 		if pods[pod.Fix] == nil {
-			fixes = append(fixes, pod.Fix)
+			order = append(order, pod.Fix)
 		}
 		pods[pod.Fix] = append(pods[pod.Fix], pod.Namespace+"/"+pod.Name)
 	}
-	for _, fix := range fixes {
-		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[fix], ", ")+": "+fix)
+	for _, fix := range order {
+		all = append(all, strings.Join(pods[fix], ", ")+": "+fix)
 	}
-	for _, fix := range p.Fix {
-		s.Fact(4, "  →", terminal.Plain, fix)
-	}
+	return append(all, p.Fix...)
 }
 
 // style returns how a pod's row is painted.

@@ -47,6 +47,7 @@ func newRoot(s *session) *cobra.Command {
 	root.AddCommand(
 		newApprove(s),
 		newAWS(s),
+		newConsole(s),
 		newDoctor(s),
 		newDrain(s),
 		newExplain(s),

@@ -87,17 +87,12 @@ func (s *session) status(ctx context.Context) error {
 
 // readStatus reads the installation and the interruptions.
 func (s *session) readStatus(ctx context.Context, c cluster) (*statusReport, error) {
-	d := &doctorRun{session: s, kube: &c, progress: terminal.NewProgress(s.err)}
-	d.readInstallation(ctx)
-	d.progress.Stop()
+	progress := terminal.NewProgress(s.err)
+	d := &doctorRun{session: s, kube: &c, progress: progress}
+	r := &statusReport{Cluster: c.name, UnderWay: underWay{Phases: map[v1alpha1.Phase]int{}}, Needs: []record.Need{}}
+	r.Health, r.Problems = d.readHealth(ctx)
+	progress.Stop()
 	now := s.now()
-	r := &statusReport{
-		Cluster: c.name, Health: d.lifeboat.Summary(now), Problems: d.lifeboat.Findings("", now),
-		UnderWay: underWay{Phases: map[v1alpha1.Phase]int{}}, Needs: []record.Need{},
-	}
-	if r.Problems == nil {
-		r.Problems = []finding.Finding{}
-	}
 	var all v1alpha1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); command.IsNotInstalled(err) {
 		return r, nil // a finding says so
@@ -106,6 +101,13 @@ func (s *session) readStatus(ctx context.Context, c cluster) (*statusReport, err
 	}
 	r.add(all.Items, s.name, now)
 	return r, nil
+}
+
+// readHealth returns one sentence about the installation, and what is wrong with it.
+func (d *doctorRun) readHealth(ctx context.Context) (string, []finding.Finding) {
+	d.readInstallation(ctx)
+	now := d.now()
+	return d.lifeboat.Summary(now), append([]finding.Finding{}, d.lifeboat.Findings("", now)...)
 }
 
 // add adds the interruptions.

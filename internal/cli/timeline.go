@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -77,14 +78,12 @@ func (e entry) line(s terminal.Stream) string {
 }
 
 func styleOf(reason string) terminal.Style {
-	switch reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonHookFailed:
+	switch view.ReasonTone(reason) {
+	case view.Bad:
 		return terminal.Bad
-	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold,
-		v1alpha1.ReasonQueued, v1alpha1.ReasonPostponed, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonTerminated:
+	case view.Warn:
 		return terminal.Warn
-	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonApproved,
-		v1alpha1.ReasonReleased, v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonSurged:
+	case view.Good:
 		return terminal.Good
 	}
 	return terminal.Plain

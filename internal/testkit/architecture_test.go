@@ -88,6 +88,8 @@ var floors = [][]string{
 	{"internal/controller/"},
 	{"internal/controller/interruption/capacity"},
 	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
+	{"internal/console"},
+	{"internal/console/view"},
 	{"internal/doctor", "internal/awssetup/emit", "internal/awssetup/iam", "internal/asg/membership"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/nodenotice", "internal/intake/ec2", "internal/intake/autoscaling", "internal/bootagent", "internal/drill", "internal/awssetup/probe"},
 	{"internal/asg/groupcache"},
@@ -144,7 +146,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|finding|migrate|migrate/nth|asg/lifecycle)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|finding|migrate|migrate/nth|asg/lifecycle|console/view)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "decisions are pure: facts and time are their input",
 	},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // Events of several pods share an entry only if the same happened at the same time. Every pod is
@@ -54,7 +55,7 @@ func TestEntriesNameAllPods(t *testing.T) {
 	u := NewUpdate(&v1alpha1.Interruption{}, time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
 	var names []string
 	for i := range 40 {
-		name := fmt.Sprintf("%s-%d", strings.Repeat("p", 5*i), i)
+		name := fmt.Sprintf("%s-%d", strings.Repeat("p", 1+5*i), i)
 		names = append(names, "default/"+name)
 		u.recordPod(v1alpha1.ReasonEvicted, v1alpha1.PendingPod{Namespace: "default", Name: name}, "goes now")
 	}
@@ -64,7 +65,7 @@ func TestEntriesNameAllPods(t *testing.T) {
 		if strings.HasSuffix(message, "…") {
 			t.Errorf("cut off: %s", message)
 		}
-		listed = append(listed, podsIn(message)...)
+		listed = append(listed, record.PodsIn(message)...)
 	}
 	if diff := cmp.Diff(names, listed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -100,13 +101,4 @@ func TestOneEventForSeveralPods(t *testing.T) {
 	if want := drillPrefix + "3 pods: default/a goes now; default/b goes now; default/c goes later"; len(got) != 1 || got[0].Message != want {
 		t.Errorf("Events %+v, want one: %q", got, want)
 	}
-}
-
-// podsIn are the pods that a message names.
-func podsIn(message string) []string {
-	if _, list, several := strings.Cut(message, " pods: "); several {
-		return strings.Split(strings.TrimSuffix(list, ")"), ", ")
-	}
-	name, _, _ := strings.Cut(message, " ")
-	return []string{name}
 }
