@@ -20,6 +20,9 @@ const (
 	// ConditionOnHold is true while a person holds the drain. It is present
 	// only after a hold.
 	ConditionOnHold = "OnHold"
+	// ConditionPaused is true while a pause of the cluster or of the NodePool stops the
+	// action. It is present only after a pause.
+	ConditionPaused = "Paused"
 	// ConditionWiringDegraded is true when another source reported a notice
 	// that the queue should have delivered and did not.
 	ConditionWiringDegraded = "WiringDegraded"
@@ -65,6 +68,8 @@ const (
 	ReasonApproved         = "Approved"
 	ReasonOnHold           = "OnHold"
 	ReasonReleased         = "Released"
+	ReasonPaused           = "Paused"
+	ReasonResumed          = "Resumed"
 	ReasonQueued           = "Queued"
 	ReasonPostponed        = "Postponed"
 	ReasonHookStarted      = "HookStarted"

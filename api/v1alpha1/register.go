@@ -16,6 +16,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&InterruptionPolicy{}, &InterruptionPolicyList{},
 		&NodeGroup{}, &NodeGroupList{},
 		&NodeNotice{}, &NodeNoticeList{},
+		&Pause{}, &PauseList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -59,6 +58,8 @@ type explained struct {
 	AwaitsApproval bool   `json:"awaitsApproval"`
 	Approval       string `json:"approval,omitempty"`
 	Hold           string `json:"hold,omitempty"`
+	// Paused says which pause stops the action.
+	Paused string `json:"paused,omitempty"`
 	// Replacement is the progress of the replacement capacity, if the policy
 	// wants one.
 	Replacement *v1alpha1.ReplacementStatus `json:"replacement,omitempty"`
@@ -107,12 +108,15 @@ func (w *observed) explain(s *session) explained {
 	if w.record != nil && !w.supposed {
 		e.Phase = w.record.Status.Phase
 	}
-	d, ok := policy.Decide(w.policy)
+	d, ok := w.decide()
 	if !ok {
 		e.Decision.Message = "all notices are withdrawn or handled"
 		return e
 	}
 	e.Kind, e.EventTypeCode, e.Decision, e.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
+	if w.pause != nil {
+		e.Paused = record.PauseGate(w.pause).Why
+	}
 	if begins := w.begins(d); begins.After(w.now) {
 		e.Begins = &begins
 	}
@@ -161,6 +165,9 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 	}
 	if e.Begins != nil {
 		fact("starts", fmt.Sprintf("%s, at %s", terminal.Relative(*e.Begins, now), formatClock(*e.Begins, now)))
+	}
+	if e.Paused != "" {
+		s.Fact(explainIndent, "paused", terminal.Warn, e.Paused)
 	}
 	fact("held", e.Hold)
 	fact("strategy", string(e.Decision.Strategy))

@@ -29,6 +29,9 @@ type observed struct {
 	record  *v1alpha1.Interruption
 	records []v1alpha1.Interruption
 	policy  policy.Facts
+	pauses  []v1alpha1.Pause
+	// pause is the one that stops the action; nil: none does.
+	pause *v1alpha1.Pause
 	// supposed is true if the notice is hypothetical.
 	supposed bool
 
@@ -65,6 +68,9 @@ func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, ar
 	err := c.list(ctx, "policies", &policies)
 	if err == nil {
 		err = c.list(ctx, "interruptions", &records)
+	}
+	if err == nil {
+		w.pauses, err = c.pauses(ctx)
 	}
 	if command.IsNotInstalled(err) {
 		s.err.Printf("Lifeboat is not installed in this cluster: the output shows what its built-in defaults would do.\n")

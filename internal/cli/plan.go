@@ -115,7 +115,7 @@ func (s *session) planOne(ctx context.Context, c cluster, f planFlags, arg strin
 	if err != nil {
 		return planned{}, err
 	}
-	decision, counts := policy.Decide(w.policy)
+	decision, counts := w.decide()
 	if err := w.observePods(ctx, c, decision); err != nil {
 		return planned{}, err
 	}
@@ -150,14 +150,10 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.leaveAlone(facts, fmt.Sprintf("the action is %s, so the pod is not moved", d.Action))
 		return p
 	}
-	if w.policy.Begun.IsZero() {
-		p.queue("policy "+d.EffectivePolicy, w.budget(before))
-		p.queue("the pool", w.terminations(before))
+	if p.addPause(s, facts, w.pause) {
+		return p
 	}
-	facts.Gates = w.gates(d, begins)
-	for _, g := range facts.Gates {
-		p.Waits = append(p.Waits, g.Why)
-	}
+	facts.Gates = p.addWaits(w, d, before, begins)
 	for _, result := range w.forecasts(simulate.Facts{Facts: facts, Replaced: f.replacementTime}, d) {
 		p.add(result, w.now)
 	}
@@ -166,6 +162,19 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.Fits = false // without an approval no pod leaves
 	}
 	return p
+}
+
+// addWaits adds what all pods wait for, and returns it as gates.
+func (p *planned) addWaits(w *observed, d, before policy.Decision, begins time.Time) []drain.Gate {
+	if w.policy.Begun.IsZero() {
+		p.queue("policy "+d.EffectivePolicy, w.budget(before))
+		p.queue("the pool", w.terminations(before))
+	}
+	gates := w.gates(d, begins)
+	for _, g := range gates {
+		p.Waits = append(p.Waits, g.Why)
+	}
+	return gates
 }
 
 // noAction describes a node for which there is nothing to do.
@@ -191,9 +200,9 @@ func (p *planned) queue(whose string, l *limit) {
 func (w *observed) begins(d policy.Decision) time.Time {
 	begins := w.now
 	if !w.policy.Begun.IsZero() {
-		return begins // the drain has started already
+		return w.afterPause(d, begins) // the drain has started already
 	}
-	for _, t := range []time.Time{d.NotBefore, d.ProceedsAt} {
+	for _, t := range []time.Time{w.afterPause(d, begins), d.NotBefore, d.ProceedsAt} {
 		if t.After(begins) {
 			begins = t
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,8 @@ type statusReport struct {
 	Health   string            `json:"health"`
 	Problems []finding.Finding `json:"problems"`
 	UnderWay underWay          `json:"underWay"`
+	// Paused lists the pauses that are in force.
+	Paused []string `json:"paused,omitempty"`
 	// Needs lists what waits for a person.
 	Needs []record.Need `json:"needs"`
 
@@ -99,6 +102,14 @@ func (s *session) readStatus(ctx context.Context, c cluster) (*statusReport, err
 	} else if err != nil {
 		return nil, err
 	}
+	pauses, err := c.pauses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Needs = record.PauseNeeds(pauses, s.name, now)
+	for _, n := range r.Needs {
+		r.Paused = append(r.Paused, n.Why)
+	}
 	r.add(all.Items, s.name, now)
 	return r, nil
 }
@@ -149,6 +160,9 @@ func (r *statusReport) write(s *session) {
 		s.out.Fact(factIndent, string(p.Severity), style, p.Object+": "+p.Problem)
 		s.out.Fact(factIndent, "", terminal.Plain, p.Fix)
 	}
+	for _, why := range r.Paused {
+		s.out.Fact(factIndent, "paused", terminal.Warn, why)
+	}
 	s.out.Fact(factIndent, "under way", terminal.Plain, r.UnderWay.sentence(s.now()))
 	if len(r.records) > 0 {
 		s.out.Printf("\n")
@@ -160,7 +174,7 @@ func (r *statusReport) write(s *session) {
 	}
 	s.out.Printf("\n%s\n", s.out.Paint(terminal.Bold, "Waits for a person:"))
 	for _, n := range r.Needs {
-		line := n.Node + " " + n.Why
+		line := strings.TrimSpace(n.Node + " " + n.Why)
 		if n.Since != nil {
 			line += fmt.Sprintf(" (for %s)", terminal.Duration(s.now().Sub(*n.Since)))
 		}

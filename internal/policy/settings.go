@@ -131,9 +131,9 @@ func TimelineReasons() []string {
 		v1alpha1.ReasonLifecycleHookNotManaged, v1alpha1.ReasonLifecycleHookPending, v1alpha1.ReasonMarkedAtRisk,
 		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonNodeConflict, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonNotReplaced,
 		v1alpha1.ReasonNoticeHandled, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold,
-		v1alpha1.ReasonPodLost, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonPostponed, v1alpha1.ReasonProtectionOverridden,
+		v1alpha1.ReasonPaused, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonPostponed, v1alpha1.ReasonProtectionOverridden,
 		v1alpha1.ReasonQueued, v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonReplacementFailed,
-		v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonReplacementReleased,
+		v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonReplacementReleased, v1alpha1.ReasonResumed,
 		v1alpha1.ReasonSurgeReverted, v1alpha1.ReasonSurged, v1alpha1.ReasonTerminated, v1alpha1.ReasonUnconfirmed, v1alpha1.ReasonWithdrawn,
 	}
 }

@@ -20,7 +20,7 @@ func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.Int
 	f := policy.Facts{
 		Now: now, Notices: in.Spec.Notices, Since: Since(&in.Status), Answered: in.Status.HandledNotices,
 		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now), Begun: Begun(&in.Status),
-		Held: Hold(in, now) != nil, Released: Released(in, now),
+		Held: Hold(in, now) != nil, Released: latest(Released(in, now), Resumed(&in.Status, now)),
 	}
 	if a := in.Status.LifecycleHooks; a != nil && len(a.Hooks) > 0 && a.WaitingSince != nil {
 		f.Extended, f.Retained = true, a.RetainOnAbandon

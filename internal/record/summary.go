@@ -19,6 +19,8 @@ type Summary struct {
 	AwaitingApproval, OnHold int
 	// OldestApproval is the start of the longest wait for an approval; zero: none waits.
 	OldestApproval time.Time
+	// Paused counts those that a pause stops.
+	Paused int
 	// Uncorroborated counts those that wait because facts do not agree.
 	Uncorroborated int
 	// PodsWaiting and PodsLeaving count the pods that must still leave.
@@ -97,6 +99,9 @@ func (s *Summary) addWaits(in *v1alpha1.Interruption, now time.Time) {
 	}
 	if Hold(in, now) != nil {
 		s.OnHold++
+	}
+	if IsPaused(in) {
+		s.Paused++
 	}
 	if meta.IsStatusConditionFalse(in.Status.Conditions, v1alpha1.ConditionCorroborated) {
 		s.Uncorroborated++

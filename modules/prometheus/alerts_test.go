@@ -60,6 +60,9 @@ const healthy = `load 1m
   lifeboat_pending_pods{state="waiting"} 4x120
   lifeboat_oldest_approval_wait_seconds 60x120
   lifeboat_oldest_replacement_wait_seconds 45x120
+  lifeboat_oldest_pause_seconds 1200x120
+  lifeboat_pauses{stops="Deferrable"} 1x120
+  lifeboat_pauses{stops="Everything"} 0x120
   lifeboat_oldest_hook_wait_seconds 30x120
   lifeboat_notifications_total{outcome="failed"} 0x60 1x59
   lifeboat_uncorroborated 0x60 1x5 0x54
@@ -80,6 +83,7 @@ var faults = map[string]string{
 	"LifeboatPodsLost":             `lifeboat_drained_pods_total{outcome="lost"} 0x115 1x4`,
 	"LifeboatDeadlineNear":         `lifeboat_nearest_deadline_seconds{type="Hard"} 90x118 20x1`,
 	"LifeboatApprovalForgotten":    `lifeboat_oldest_approval_wait_seconds 12000+60x120`,
+	"LifeboatPauseForgotten":       `lifeboat_pauses{stops="Everything"} 0x100 1x19`,
 	"LifeboatReplacementStuck":     `lifeboat_oldest_replacement_wait_seconds 0+60x120`,
 	"LifeboatHookHangs":            `lifeboat_oldest_hook_wait_seconds 0+60x120`,
 	"LifeboatNotificationsFailing": `lifeboat_notifications_total{outcome="failed"} 0x100 0+1x19`,

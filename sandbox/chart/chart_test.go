@@ -143,7 +143,7 @@ func names(objects []*unstructured.Unstructured) []string {
 func TestChartRelease(t *testing.T) {
 	m := render(t, with(t, everything))
 	if diff := cmp.Diff([]string{
-		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev", "CustomResourceDefinition nodegroups.lifeboat.dev", "CustomResourceDefinition nodenotices.lifeboat.dev",
+		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev", "CustomResourceDefinition nodegroups.lifeboat.dev", "CustomResourceDefinition nodenotices.lifeboat.dev", "CustomResourceDefinition pauses.lifeboat.dev",
 	}, names(m.CRDs)); diff != "" {
 		t.Errorf("CRDs (-want +got):\n%s", diff)
 	}
@@ -159,8 +159,8 @@ func TestChartRelease(t *testing.T) {
 		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller-background", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
 		"Lease lifeboat-drills",
 		"PodMonitor lifeboat", "PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
-		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-interruptions",
-		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-interruptions",
+		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-interruptions", "ValidatingAdmissionPolicy lifeboat-pauses",
+		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-interruptions", "ValidatingAdmissionPolicyBinding lifeboat-pauses",
 	}
 	if diff := cmp.Diff(want, names(m.Objects)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)

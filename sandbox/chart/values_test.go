@@ -65,8 +65,8 @@ func TestCRDsOfTheReleaseAreKept(t *testing.T) {
 	}
 	for keep, want := range map[string]string{"true": "keep", "false": ""} {
 		crds := find(render(t, with(t, "crds: {install: true, keep: "+keep+"}")).Objects, "CustomResourceDefinition")
-		if len(crds) != 4 {
-			t.Errorf("the release has %d CRDs, want 4", len(crds))
+		if len(crds) != 5 {
+			t.Errorf("the release has %d CRDs, want 5", len(crds))
 		}
 		for _, crd := range crds {
 			annotations := crd.GetAnnotations()

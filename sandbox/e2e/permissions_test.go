@@ -46,6 +46,7 @@ var rarelyUsed = map[string]string{
 	"lifeboat.dev/interruptions list":        watched,
 	"lifeboat.dev/interruptionpolicies list": watched,
 	"lifeboat.dev/nodenotices list":          watched,
+	"lifeboat.dev/pauses list":               watched,
 	"policy/poddisruptionbudgets list":       watched,
 
 	"lifeboat.dev/nodegroups list":         watched,

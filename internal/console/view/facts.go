@@ -78,10 +78,10 @@ func ReasonTone(reason string) Tone {
 	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonHookFailed, v1alpha1.ReasonReplacementFailed:
 		return Bad
 	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold,
-		v1alpha1.ReasonQueued, v1alpha1.ReasonPostponed, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonTerminated:
+		v1alpha1.ReasonQueued, v1alpha1.ReasonPostponed, v1alpha1.ReasonPaused, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonTerminated:
 		return Warn
 	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonApproved,
-		v1alpha1.ReasonReleased, v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonSurged:
+		v1alpha1.ReasonReleased, v1alpha1.ReasonResumed, v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonSurged:
 		return Good
 	}
 	return Plain

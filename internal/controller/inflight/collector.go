@@ -92,6 +92,21 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(hooks, float64(s.HooksFailed), "failed")
 	gauge(hookWait, age(s.OldestHook, now))
 	gauge(lifecycleHooks, float64(s.LifecycleHooks))
+	gauge(paused, float64(s.Paused))
+	c.collectPauses(ctx, gauge, now)
+}
+
+// collectPauses exports the pauses that are in force.
+func (c *collector) collectPauses(ctx context.Context, gauge func(metric.Definition, float64, ...string), now time.Time) {
+	var list v1alpha1.PauseList
+	if err := c.o.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.Log.Info("cannot count the pauses", "error", err.Error())
+		return
+	}
+	everything, deferrable := record.CountPauses(list.Items, now)
+	gauge(pauses, float64(everything), string(v1alpha1.PauseEverything))
+	gauge(pauses, float64(deferrable), string(v1alpha1.PauseDeferrable))
+	gauge(pauseAge, age(record.OldestPause(list.Items, now), now))
 }
 
 func (c *collector) summary(ctx context.Context, now time.Time) (record.Summary, error) {

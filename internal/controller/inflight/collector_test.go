@@ -81,8 +81,8 @@ lifeboat_pending_pods{state="waiting"} 2
 }
 
 func TestGaugesExistWithoutInterruptions(t *testing.T) {
-	if n, err := testutil.GatherAndCount(registry(t, true)); n != 13 || err != nil {
-		t.Errorf("%d series, want 13 (%v)", n, err)
+	if n, err := testutil.GatherAndCount(registry(t, true)); n != 17 || err != nil {
+		t.Errorf("%d series, want 17 (%v)", n, err)
 	}
 }
 
@@ -126,5 +126,32 @@ func TestCardinalityIsBoundedAt5000Nodes(t *testing.T) {
 	}
 	if sum != 5000 {
 		t.Errorf("the series count %v Interruptions, want 5000", sum)
+	}
+}
+
+func TestGaugesOfPauses(t *testing.T) {
+	pause := func(name string, stops v1alpha1.PauseScope, from, to time.Duration) *v1alpha1.Pause {
+		return &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.PauseSpec{
+			By: "dana", Stops: stops, StartTime: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(to)),
+		}}
+	}
+	stopped := interruption("i-1", "a", v1alpha1.PhaseScheduled, v1alpha1.ActionDrain)
+	stopped.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue}}
+	r := registry(t, true, stopped, pause("cluster", v1alpha1.PauseEverything, -time.Hour, time.Hour),
+		pause("nodepool-web", v1alpha1.PauseDeferrable, -2*time.Hour, 0))
+	want := `
+# HELP lifeboat_oldest_pause_seconds For how long the oldest of them has been in force; 0 where there is none.
+# TYPE lifeboat_oldest_pause_seconds gauge
+lifeboat_oldest_pause_seconds 3600
+# HELP lifeboat_paused_interruptions Interruptions that a pause stops.
+# TYPE lifeboat_paused_interruptions gauge
+lifeboat_paused_interruptions 1
+# HELP lifeboat_pauses Pauses that are in force, of the cluster and of NodePools, by what they stop.
+# TYPE lifeboat_pauses gauge
+lifeboat_pauses{stops="Deferrable"} 0
+lifeboat_pauses{stops="Everything"} 1
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "lifeboat_pauses", "lifeboat_oldest_pause_seconds", "lifeboat_paused_interruptions"); err != nil {
+		t.Error(err)
 	}
 }

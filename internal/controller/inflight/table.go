@@ -75,6 +75,19 @@ var (
 		Name: "lifeboat_oldest_hook_wait_seconds", Type: metric.Gauge, Unit: "seconds",
 		Help: "For how long the oldest running hook has run; 0 where none runs.",
 	}
+	pauses = metric.Definition{
+		Name: "lifeboat_pauses", Type: metric.Gauge, Unit: "pauses",
+		Help:   "Pauses that are in force, of the cluster and of NodePools, by what they stop.",
+		Labels: []metric.Label{metric.OneOf("stops", metric.Strings(v1alpha1.PauseDeferrable, v1alpha1.PauseEverything)...)},
+	}
+	pauseAge = metric.Definition{
+		Name: "lifeboat_oldest_pause_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "For how long the oldest of them has been in force; 0 where there is none.",
+	}
+	paused = metric.Definition{
+		Name: "lifeboat_paused_interruptions", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Interruptions that a pause stops.",
+	}
 	lifecycleHooks = metric.Definition{
 		Name: "lifeboat_lifecycle_hooks_waiting", Type: metric.Gauge, Unit: "instances",
 		Help: "Interrupted instances that a lifecycle hook of their Auto Scaling group holds.",
@@ -85,6 +98,6 @@ var (
 func Definitions() []metric.Definition {
 	return []metric.Definition{
 		interruptions, underWay, nearestDeadline, pendingPods, awaitingApproval, approvalWait, onHold, uncorroborated,
-		replacementsPending, replacementWait, hooks, hookWait, lifecycleHooks,
+		replacementsPending, replacementWait, hooks, hookWait, lifecycleHooks, pauses, pauseAge, paused,
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -69,13 +68,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		update.SetConflict(facts.conflict)
 		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
 	}
-	decision, ok := policy.Decide(facts.forPolicy())
+	decision, ok := facts.decide(c.Observe)
 	if !ok {
 		return undecided(update, facts), nil
-	}
-	decision = forceDrainDetached(facts, decision)
-	if c.Observe {
-		decision.Message = "nothing is done, because the controller runs with mode Observe; with mode Act: " + decision.Message
 	}
 	if err := c.observePods(ctx, facts, decision); err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)

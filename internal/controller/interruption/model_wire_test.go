@@ -66,6 +66,7 @@ func (l *controllerProcess) wire(c *model.Client) {
 			l.enqueue(l.loop.ofBudget(l.Context, either(c)))
 		}
 	})
+	l.Cache("Pause", func(model.Change) {})
 	l.Cache("InterruptionPolicy", func(c model.Change) {
 		if passes(generationPredicate, c) {
 			l.enqueue(l.loop.all(l.Context, either(c)))

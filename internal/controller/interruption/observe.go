@@ -50,15 +50,12 @@ type facts struct {
 	replacement capacity.State
 	group       membership.Membership
 	policies    []v1alpha1.InterruptionPolicy
+	pauses      []v1alpha1.Pause
+	// pause is the one that stops the action; nil: none does.
+	pause *v1alpha1.Pause
 	// barrierWait is how long the drain waits for other nodes to be cordoned before it
 	// looks again; zero: it does not wait.
 	barrierWait time.Duration
-}
-
-func (f *facts) forPolicy() policy.Facts {
-	facts := record.Facts(f.in, f.node, f.policies, f.now)
-	facts.Unconfirmed = f.gone != nil
-	return facts
 }
 
 // begun reports whether the action has begun: then it continues after its window closed.
@@ -102,10 +99,11 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 		f.node, f.nodeName = node, node.Name
 	}
 	var policies v1alpha1.InterruptionPolicyList
-	if err := c.Client.List(ctx, &policies); err != nil {
-		return nil, fmt.Errorf("listing policies: %w", err)
+	var pauses v1alpha1.PauseList
+	if err := errors.Join(c.Client.List(ctx, &policies), c.Client.List(ctx, &pauses)); err != nil {
+		return nil, fmt.Errorf("listing policies and pauses: %w", err)
 	}
-	f.policies = policies.Items
+	f.policies, f.pauses = policies.Items, pauses.Items
 	f.gone = c.unconfirmed(ctx, f)
 	if err := c.observeGroup(ctx, f); err != nil {
 		return nil, err

@@ -71,6 +71,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).
 		Watches(&v1alpha1.InterruptionPolicy{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
+		Watches(&v1alpha1.Pause{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).

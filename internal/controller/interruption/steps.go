@@ -93,6 +93,8 @@ func (p *pass) act(ctx context.Context) error {
 		steps = []step{complete}
 	case p.Observe:
 		steps = []step{awaitInstanceGone, complete}
+	case p.facts.pause != nil:
+		steps = stepsPaused()
 	case p.decision.Withdrawn:
 		steps = []step{restoreNode, complete}
 	}

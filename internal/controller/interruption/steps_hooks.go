@@ -25,6 +25,9 @@ func (c *Controller) gates(f *facts, d policy.Decision) []drain.Gate {
 	if hold := record.Hold(f.in, f.now); hold != nil {
 		gates = append(gates, record.HoldGate(hold))
 	}
+	if f.pause != nil {
+		gates = append(gates, record.PauseGate(f.pause))
+	}
 	if gate, waits := f.replacement.Gate(d); waits {
 		gates = append(gates, gate)
 	}

@@ -149,7 +149,7 @@ func (p *pass) endWithoutDeadline() time.Time {
 	case p.outcome.Marked == mutate.MarkInterrupted:
 		begun = p.facts.now // it begins in this pass
 	}
-	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)
+	return laterOf(begun, laterOf(p.facts.heldUntil(), p.facts.pausedUntil())).Add(withoutDeadline)
 }
 
 func laterOf(a, b time.Time) time.Time {

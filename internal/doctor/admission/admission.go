@@ -38,6 +38,7 @@ const (
 	Controller    = "lifeboat-controller"
 	Hooks         = "lifeboat-hooks"
 	Interruptions = "lifeboat-interruptions"
+	Pauses        = "lifeboat-pauses"
 )
 
 // policies is the chart's rendering, which a test of sandbox/chart compares and updates.
@@ -54,6 +55,7 @@ var effects = map[string]string{
 	Controller:    "the controller's token can then change every pod and every node",
 	Hooks:         "the author of a policy can then take over a node with a hook's Job",
 	Interruptions: "an operator can then write notices, and act in another person's name",
+	Pauses:        "an operator can then pause in another person's name",
 }
 
 // Found is what the cluster contains.
@@ -84,7 +86,7 @@ func Check(found Found) ([]finding.Finding, error) {
 		return nil, err
 	}
 	var all []finding.Finding
-	for _, name := range []string{Agent, Controller, Hooks, Interruptions} {
+	for _, name := range []string{Agent, Controller, Hooks, Interruptions, Pauses} {
 		if name == Agent && !found.Agents || name == Hooks && !found.Jobs {
 			continue
 		}

@@ -20,7 +20,7 @@ func installed(t *testing.T) *admission.Found {
 		t.Fatal(err)
 	}
 	found := &admission.Found{Agents: true, Jobs: true}
-	for _, name := range []string{admission.Agent, admission.Controller, admission.Hooks, admission.Interruptions} {
+	for _, name := range []string{admission.Agent, admission.Controller, admission.Hooks, admission.Interruptions, admission.Pauses} {
 		spec, ok := expected[name]
 		if !ok {
 			t.Fatalf("the chart has no policy %s", name)
@@ -46,8 +46,8 @@ func TestCheck(t *testing.T) {
 		"as installed":       {func(*admission.Found) {}, nil},
 		"no policy":          {func(f *admission.Found) { f.Policies = f.Policies[1:] }, []string{"admission-policy-missing " + policy + admission.Agent}},
 		"no agents":          {func(f *admission.Found) { f.Policies, f.Agents = f.Policies[1:], false }, nil},
-		"no hook namespaces": {func(f *admission.Found) { f.Policies, f.Jobs = append(f.Policies[:2:2], f.Policies[3]), false }, nil},
-		"no binding":         {func(f *admission.Found) { f.Bindings = f.Bindings[:3] }, []string{"admission-policy-unbound " + policy + admission.Interruptions}},
+		"no hook namespaces": {func(f *admission.Found) { f.Policies, f.Jobs = append(f.Policies[:2:2], f.Policies[3:]...), false }, nil},
+		"no binding":         {func(f *admission.Found) { f.Bindings = append(f.Bindings[:3], f.Bindings[4:]...) }, []string{"admission-policy-unbound " + policy + admission.Interruptions}},
 		"only an audit": {func(f *admission.Found) {
 			f.Bindings[1].Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit}
 		}, []string{"admission-policy-unbound " + policy + admission.Controller}},

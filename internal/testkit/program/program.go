@@ -10,25 +10,30 @@ import (
 	"strings"
 )
 
-// Lifeboatd builds lifeboatd into a directory, which it creates if necessary, and returns its
-// path. It uses the flags of `make build`: they are part of the key of the build cache, and with
+// Lifeboatd builds lifeboatd into a directory and returns its path.
+func Lifeboatd(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "lifeboatd") }
+
+// Lifeboat builds the CLI into a directory and returns its path.
+func Lifeboat(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "lifeboat") }
+
+// build builds a program into a directory, which it creates if necessary. It uses the flags of `make build`: they are part of the key of the build cache, and with
 // others all of client-go and of the AWS SDK would be compiled again.
-func Lifeboatd(ctx context.Context, dir string) (string, error) {
+func build(ctx context.Context, dir, name string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("making room for lifeboatd: %w", err)
+		return "", fmt.Errorf("making room for %s: %w", name, err)
 	}
-	path, err := filepath.Abs(filepath.Join(dir, "lifeboatd"))
+	path, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
-		return "", fmt.Errorf("making room for lifeboatd: %w", err)
+		return "", fmt.Errorf("making room for %s: %w", name, err)
 	}
 	root, err := source(ctx)
 	if err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/lifeboatd")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building lifeboatd: %w\n%s", err, out)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/"+name)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
 	}
 	return path, nil
 }

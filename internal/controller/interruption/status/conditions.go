@@ -17,6 +17,7 @@ func (u *Update) setConditions(o Outcome) {
 	d := u.pass.Decision
 	u.setCondition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
 	u.setCordoned(o)
+	u.setPaused(o)
 	if u.clearDoubt(); o.Uncorroborated != nil && !o.Completed {
 		u.SetUncorroborated(*o.Uncorroborated)
 	}

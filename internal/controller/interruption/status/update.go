@@ -97,6 +97,8 @@ type Outcome struct {
 	Released bool
 	// Hooks is the progress of the hooks; nil where no hook was run.
 	Hooks []v1alpha1.HookStatus
+	// Paused says which pause stops the action; empty: none does.
+	Paused string
 	// Terminated is set once the termination of the instance was requested in this pass.
 	Terminated bool
 	// Uncorroborated is why something irreversible waits; nil: nothing does.
