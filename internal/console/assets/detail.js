@@ -1,5 +1,5 @@
 // The page of one interruption.
-import { command, facts, h, setText, sync } from "./dom.js";
+import { command, facts, h, scroll, setText, sync } from "./dom.js";
 import { countsChart, Lanes } from "./lanes.js";
 import { fetchJSON, state } from "./store.js";
 import { clock, offset, relative } from "./time.js";
@@ -53,7 +53,7 @@ export class DetailPage {
     this.title = d.node;
     setText(this.heading, `${d.node}: ${d.kind}${d.drill ? " (drill)" : ""}`);
     const deadline = d.deadline
-      ? [h("dt", {}, "deadline"), h("dd", {}, d.over ? "" : h("span", { "data-at": d.deadline, "data-hard": d.deadlineType !== "Soft" }, relative(d.deadline)), ` (${clock(d.deadline)}), `, d.facts.find((f) => f.label === "deadline")?.text)] : [];
+      ? [h("dt", {}, "deadline"), h("dd", {}, d.over ? clock(d.deadline) : h("span", { "data-at": d.deadline, "data-hard": d.deadlineType !== "Soft" }, relative(d.deadline)), d.over ? ", " : ` (${clock(d.deadline)}), `, d.facts.find((f) => f.label === "deadline")?.text)] : [];
     const list = facts([
       { label: "phase", text: `${d.phase || "new"}${d.action ? ", action " + d.action : ""}`, tone: d.tone },
       { label: "decision", text: d.decision },
@@ -77,12 +77,12 @@ export class DetailPage {
   }
 
   entries(d) {
-    return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Time", "Reason", "Message"].map((c) => h("th", { scope: "col" }, c)))),
+    return scroll("What happened", h("table", {}, h("thead", {}, h("tr", {}, ["Time", "Reason", "Message"].map((c) => h("th", { scope: "col" }, c)))),
       h("tbody", {}, d.entries.map((e) => h("tr", {}, h("td", { class: "number", title: clock(e.at) }, offset(e.at - d.from)), h("td", { class: e.tone }, e.reason), h("td", {}, e.text))))));
   }
 
   notices(d) {
-    return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Received", "Kind", "Source", "What it says"].map((c) => h("th", { scope: "col" }, c)))),
+    return scroll("Notices", h("table", {}, h("thead", {}, h("tr", {}, ["Received", "Kind", "Source", "What it says"].map((c) => h("th", { scope: "col" }, c)))),
       h("tbody", {}, d.notices.map((n) => h("tr", {}, h("td", {}, clock(n.received)), h("td", {}, n.kind + (n.state ? ` (${n.state})` : "")), h("td", {}, n.source), h("td", {}, n.text))))));
   }
 }

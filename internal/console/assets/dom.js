@@ -62,3 +62,6 @@ export function command(text) {
 
 export const facts = (all) =>
   h("dl", { class: "facts" }, all.flatMap((f) => [h("dt", {}, f.label), h("dd", { class: f.tone }, f.text)]));
+
+// scroll is a part that scrolls sideways where the screen is narrow, also with the keyboard.
+export const scroll = (label, ...children) => h("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, ...children);

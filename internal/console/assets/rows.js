@@ -11,6 +11,7 @@ export class Rows {
     this.elements = new Map();
     this.body = h("tbody");
     this.table = h("table", { class: "rows" }, h("caption", { class: "dim" }, caption),
+      h("colgroup", {}, ["node", "medium", "short", "medium", over ? "medium" : "short", "short", "short", ""].map((width) => h("col", { class: width }))),
       h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col" }, over && c === "Deadline" ? "Ended" : over && c === "Waits for" ? "Result" : c)))),
       this.body);
   }
