@@ -66,6 +66,7 @@ func (s *Sandbox) chartValues() map[string]any {
 		// Servers for webhooks run on this machine.
 		"webhooks":   map[string]any{"allowHTTP": true, "allowPrivate": true},
 		"controller": map[string]any{"extraArgs": []any{"--webhook-allow-loopback"}},
+		"karpenter":  map[string]any{"guard": map[string]any{"enabled": s.opts.KarpenterGuard}},
 	}
 }
 

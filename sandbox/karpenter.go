@@ -14,6 +14,8 @@ import (
 
 const (
 	karpenterPart = "karpenter"
+	// karpenterUser is the ServiceAccount of Karpenter's chart.
+	karpenterUser = "system:serviceaccount:kube-system:karpenter"
 	// karpenterTimeout is how long Karpenter may take to become ready.
 	karpenterTimeout = time.Minute
 )
@@ -119,9 +121,14 @@ func (s *Sandbox) newKarpenter() (*supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Its identity is that of its chart, its permissions are an administrator's.
+	kubeconfig, err := s.cluster.UserKubeconfig(karpenterUser, "system:masters")
+	if err != nil {
+		return nil, err
+	}
 	st := s.State()
 	options := karpenter.Options{
-		Binary: s.programs.Karpenter, Kubeconfig: s.cluster.Kubeconfig(), LogFile: s.KarpenterLog(), Dir: s.opts.Dir,
+		Binary: s.programs.Karpenter, Kubeconfig: kubeconfig, LeaderElection: s.opts.KarpenterGuard, LogFile: s.KarpenterLog(), Dir: s.opts.Dir,
 		Cluster: clusterName, Endpoint: s.cluster.URL(),
 		AWSEndpoint: st.AWSEndpoint, Region: st.Region, AccessKeyID: st.AccessKeyID, SecretAccessKey: st.SecretAccessKey,
 		Queue: s.opts.KarpenterQueue, MetricsPort: metrics, HealthPort: health,

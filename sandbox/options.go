@@ -56,6 +56,8 @@ type Options struct {
 	// own installation does. Otherwise only Lifeboat's forwarded messages reach it.
 	KarpenterQueue    string
 	KarpenterOwnQueue bool
+	// KarpenterGuard turns on the chart's guard of NodeClaims (karpenter.guard.enabled).
+	KarpenterGuard bool
 	// NoLifeboat does not start lifeboatd until StartLifeboat.
 	NoLifeboat bool
 	// NoChart leaves the cluster without Lifeboat's chart, for tests that install it with Helm. It
@@ -104,8 +106,8 @@ func (o Options) complete() (Options, error) {
 }
 
 func (o Options) checkKarpenter() error {
-	if !o.Karpenter && (o.OlderKarpenter || o.KarpenterQueue != "") || o.KarpenterOwnQueue && o.KarpenterQueue == "" {
-		return errors.New("options of Karpenter: KarpenterOwnQueue needs KarpenterQueue; KarpenterQueue and OlderKarpenter need Karpenter")
+	if !o.Karpenter && (o.OlderKarpenter || o.KarpenterQueue != "" || o.KarpenterGuard) || o.KarpenterOwnQueue && o.KarpenterQueue == "" {
+		return errors.New("options of Karpenter: KarpenterOwnQueue needs KarpenterQueue; KarpenterQueue, KarpenterGuard and OlderKarpenter need Karpenter")
 	}
 	return nil
 }

@@ -135,6 +135,9 @@ const (
 	// AnnotationInterruption on a NodeClaim names the Interruption that it was
 	// created for. It stays after LabelReplaces was removed.
 	AnnotationInterruption = "lifeboat.dev/interruption"
+	// AnnotationGuardedUntil on a NodeClaim is the RFC 3339 time until which Karpenter
+	// may not delete it for an interruption. The chart's admission policy reads it.
+	AnnotationGuardedUntil = "lifeboat.dev/guarded-until"
 	// TaintNotInService keeps pods off a node of an Auto Scaling group until
 	// its instance is in service. Until the launch hook is answered, the group
 	// can still terminate the instance. The kubelet registers with this taint.

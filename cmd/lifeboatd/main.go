@@ -57,6 +57,7 @@ func controller() *cobra.Command {
 	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file (default: the pod's service account)")
 	f.StringVar(&c.QueueURL, "queue-url", os.Getenv("LIFEBOAT_QUEUE_URL"), "URL of the SQS queue to which EventBridge delivers notices [$LIFEBOAT_QUEUE_URL]")
 	f.StringVar(&c.KarpenterQueueURL, "karpenter-queue-url", os.Getenv("LIFEBOAT_KARPENTER_QUEUE_URL"), "URL of Karpenter's own SQS queue, to which Lifeboat forwards notices when it hands a node over [$LIFEBOAT_KARPENTER_QUEUE_URL]")
+	f.DurationVar(&c.KarpenterGuard, "karpenter-guard", 0, "how long a mark lasts that keeps Karpenter from deleting NodeClaims whose policy delays or refuses a drain, from 5m to 24h; 0 sets none (needs the chart's admission policy lifeboat-karpenter)")
 	f.StringVar(&c.ClusterName, "cluster-name", "", "cluster name used in AWS resource tags (default: derived from the queue name)")
 	f.DurationVar(&c.CanaryInterval, "canary-interval", 0, "interval between probes of every EventBridge rule, at least 1m; 0 disables probes (needs events:PutEvents)")
 	f.StringSliceVar(&c.Sources, "sources", []string{"sqs", "ec2", "autoscaling", "imds"}, "sources of notices to use")

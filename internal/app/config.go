@@ -45,6 +45,10 @@ type Config struct {
 	// KarpenterQueueURL is Karpenter's own interruption queue, to which
 	// Lifeboat forwards notices; empty: none.
 	KarpenterQueueURL string
+	// KarpenterGuard is how long Karpenter may delete no NodeClaim whose policy
+	// delays or refuses a drain, without a sign of life of Lifeboat; zero: it
+	// may delete all of them.
+	KarpenterGuard time.Duration
 	// Account is the AWS account whose notices are accepted. Empty: the one in
 	// the queue's URL.
 	Account string
@@ -155,6 +159,8 @@ func (c Config) checkTimes() error {
 		return errors.New("--canary-interval needs the cluster name, which cannot be derived from the queue name: set --cluster-name")
 	case c.Margin < 0 || c.Margin > time.Minute:
 		return fmt.Errorf("--margin %s is out of range: write a duration from 0s to 1m", c.Margin)
+	case c.KarpenterGuard != 0 && (c.KarpenterGuard < 5*time.Minute || c.KarpenterGuard > 24*time.Hour):
+		return fmt.Errorf("--karpenter-guard %s is out of range: write a duration from 5m to 24h, or 0 for no guard", c.KarpenterGuard)
 	case c.TTL < time.Minute:
 		return fmt.Errorf("--ttl %s is too short: write at least 1m", c.TTL)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/lifeboat-dev/lifeboat/internal/controller/nodeclaimguard"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeclaims"
 )
 
@@ -37,4 +39,15 @@ func toKarpenter(cloud aws.Config, c Config) func(context.Context, string) error
 		_, err := queue.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &c.KarpenterQueueURL, MessageBody: &message})
 		return err
 	}
+}
+
+// addClaimGuard adds the controller that marks the NodeClaims which Karpenter may not delete for
+// an interruption, if that is wanted.
+func (c Config) addClaimGuard(mgr ctrl.Manager) error {
+	if c.KarpenterGuard == 0 {
+		return nil
+	}
+	return nodeclaimguard.New(nodeclaimguard.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Limit: c.KarpenterGuard, Clock: time.Now,
+	}).Register(mgr)
 }

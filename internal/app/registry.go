@@ -139,6 +139,7 @@ func (c Config) addActors(mgr ctrl.Manager, nodes *nodeindex.Index, groups *grou
 		nodecleanup.New(nodecleanup.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&nodecleanup.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		groups.addLoops(mgr, nodes, recorder, c),
+		c.addClaimGuard(mgr),
 	)
 }
 

@@ -12,15 +12,8 @@ import (
 // matchPolicies finds the governing policy of the node and returns its first rule for the
 // notice, or nil.
 func (q *matchContext) matchPolicies(policies []v1alpha1.InterruptionPolicy) *match {
-	var ranked []*v1alpha1.InterruptionPolicy
-	for i := range policies {
-		ranked = append(ranked, &policies[i])
-	}
-	slices.SortFunc(ranked, func(a, b *v1alpha1.InterruptionPolicy) int {
-		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Name, b.Name))
-	})
 	var chosen *match
-	for _, p := range ranked {
+	for _, p := range ranked(policies) {
 		if objection, objects := q.policyMismatch(p); objects {
 			q.consider(p.Name, "", false, objection)
 			continue
@@ -34,6 +27,18 @@ func (q *matchContext) matchPolicies(policies []v1alpha1.InterruptionPolicy) *ma
 		chosen = q.matchRules(p)
 	}
 	return chosen
+}
+
+// ranked returns the policies in the order in which they are asked.
+func ranked(policies []v1alpha1.InterruptionPolicy) []*v1alpha1.InterruptionPolicy {
+	var all []*v1alpha1.InterruptionPolicy
+	for i := range policies {
+		all = append(all, &policies[i])
+	}
+	slices.SortFunc(all, func(a, b *v1alpha1.InterruptionPolicy) int {
+		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Name, b.Name))
+	})
+	return all
 }
 
 // matchRules returns the first rule of the governing policy for the notice, or nil.

@@ -58,6 +58,7 @@ var filesOffPath = map[string]string{
 	"internal/intake/join.go":                                  "only where the record exists",
 	"internal/intake/metrics.go":                               "metrics",
 	"internal/intake/metrics_table.go":                         "metrics",
+	"internal/policy/restriction.go":                           "only for the guard of Karpenter's NodeClaims",
 	"internal/policy/requested.go":                             "only for the request of a person",
 	"internal/record/needs.go":                                 "for `lifeboat status` and the console",
 	"internal/record/pods.go":                                  "for the console",

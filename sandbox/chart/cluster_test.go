@@ -77,9 +77,10 @@ func install(ctx context.Context) error {
 		return err
 	}
 	m, err := chart.Render(ctx, chart.Options{Cluster: cluster, Values: map[string]any{
-		"image": map[string]any{"repository": "lifeboatd"},
-		"aws":   map[string]any{"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod"},
-		"hooks": map[string]any{"namespaces": []any{"kube-public"}},
+		"image":     map[string]any{"repository": "lifeboatd"},
+		"aws":       map[string]any{"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod"},
+		"hooks":     map[string]any{"namespaces": []any{"kube-public"}},
+		"karpenter": map[string]any{"guard": map[string]any{"enabled": true}},
 	}})
 	if err != nil {
 		return err

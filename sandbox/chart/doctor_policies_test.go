@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the admission policies that `life
 func TestDoctorExpectsTheChartsPolicies(t *testing.T) {
 	const path = "../../internal/doctor/admission/policies.yaml"
 	var docs []string
-	for _, o := range render(t, with(t, "hooks: {namespaces: [hooks]}")).Objects {
+	for _, o := range render(t, with(t, "hooks: {namespaces: [hooks]}\nkarpenter: {guard: {enabled: true}}")).Objects {
 		if o.GetKind() != "ValidatingAdmissionPolicy" {
 			continue
 		}

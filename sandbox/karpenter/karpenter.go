@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
@@ -17,7 +18,7 @@ const stopGrace = 20 * time.Second
 // Options are the options of Karpenter. All are required except Queue.
 type Options struct {
 	Binary     string // from assets.EnsureKarpenter
-	Kubeconfig string // of an administrator
+	Kubeconfig string // with an administrator's permissions
 	LogFile    string // JSON lines
 	Dir        string // its working directory
 
@@ -30,6 +31,10 @@ type Options struct {
 
 	// Queue is the name of the queue that it reads interruptions from; empty: it receives none.
 	Queue string
+
+	// LeaderElection lets it hold its lease, as its chart does. A process that is killed keeps
+	// the next one waiting for 15 s.
+	LeaderElection bool
 
 	// MetricsPort and HealthPort are its ports, on all addresses: Karpenter has no option for the
 	// address. FreePort finds one.
@@ -63,8 +68,8 @@ func environment(o Options) []string {
 		"AWS_CONFIG_FILE=/dev/null",
 		"AWS_SHARED_CREDENTIALS_FILE=/dev/null",
 		"AWS_EC2_METADATA_DISABLED=true",
-		// One replica: a lease would only delay the next process after a kill.
-		"DISABLE_LEADER_ELECTION=true",
+		"DISABLE_LEADER_ELECTION=" + strconv.FormatBool(!o.LeaderElection),
+		"LEADER_ELECTION_NAMESPACE=kube-system",
 		// For versions before 1.1: there are no objects of v1beta1 to convert.
 		"DISABLE_WEBHOOK=true", "SYSTEM_NAMESPACE=kube-system",
 		"METRICS_PORT=" + o.MetricsPort,

@@ -20,7 +20,7 @@
 //	rules standard|none|from FILE
 //	lifeboat on [sources=] [status-interval=] [status-threshold=] [autoscaling-interval=] | off | kill
 //	agents on|off
-//	karpenter on [own-queue] [boot-delay=15s] | off | kill   see below
+//	karpenter on [own-queue] [guard] [boot-delay=15s] | off | kill   see below
 //	capacity none [type=] [zone=] [spot|on-demand] | back
 //	interrupt NODE… kind=spot|rebalance|scheduled|status [via=ec2|fis|queue] [notice=] [code=] [capacity=none]
 //	                            with capacity=none EC2 has no more capacity of that kind
@@ -59,7 +59,8 @@
 //
 // If Karpenter provisions, karpenter on is the first line, because the sandbox starts with it. Its
 // EC2NodeClass and NodePool are applied like other objects. With own-queue, Karpenter receives
-// interruptions from a queue of its own. boot-delay is the time from launch to node. A launched
+// interruptions from a queue of its own. With guard, Lifeboat's admission policy guards its
+// NodeClaims. boot-delay is the time from launch to node. A launched
 // instance has no name until the script names it:
 //
 //	karpenter on boot-delay=15s

@@ -31,6 +31,7 @@ func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 	if o.BootDelay == 0 {
 		o.BootDelay = st.BootDelay
 	}
+	o.KarpenterGuard = st.Guard
 	if st.OwnQueue {
 		o.KarpenterQueue, o.KarpenterOwnQueue = karpenterQueue, true
 	}

@@ -40,6 +40,7 @@ func (p *parser) karpenterLine(args []string) (any, error) {
 	}
 	p.karpenter = true
 	return st, options(args[1:], map[string]func(string) error{
+		"guard":      flag(func() { st.Guard = true }),
 		"own-queue":  flag(func() { st.OwnQueue = true }),
 		"boot-delay": duration(&st.BootDelay),
 	})

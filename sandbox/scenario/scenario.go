@@ -52,9 +52,11 @@ type (
 	// line starts it.
 	KarpenterStatement struct {
 		Do KarpenterAct
-		// OwnQueue: Karpenter receives interruptions itself, from its own queue. BootDelay is the
-		// boot time of instances; 0: the sandbox's default. Only the first line has them.
+		// OwnQueue: Karpenter receives interruptions itself, from its own queue. Guard: the chart's
+		// guard of NodeClaims is on. BootDelay is the boot time of instances; 0: the sandbox's
+		// default. Only the first line has them.
 		OwnQueue  bool
+		Guard     bool
 		BootDelay time.Duration
 	}
 	// NamedStatement names the next instance that Karpenter launches and that has no name in the

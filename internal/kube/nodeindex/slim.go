@@ -43,7 +43,7 @@ func slim(full *corev1.Node, s *interner) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, Generation: full.Generation,
 			CreationTimestamp: full.CreationTimestamp, DeletionTimestamp: full.DeletionTimestamp,
-			Labels: s.labels(full.Labels), Annotations: own(full.Annotations),
+			Labels: s.labels(full.Labels), Annotations: own(full.Annotations), OwnerReferences: claims(full.OwnerReferences),
 		},
 		Spec: corev1.NodeSpec{ProviderID: full.Spec.ProviderID, Unschedulable: full.Spec.Unschedulable, Taints: full.Spec.Taints},
 		Status: corev1.NodeStatus{
@@ -94,6 +94,16 @@ func (s *interner) intern(text string) string {
 	}
 	s.known[text] = text
 	return text
+}
+
+// claims returns the references to NodeClaims: Karpenter's nodes have one.
+func claims(owners []metav1.OwnerReference) []metav1.OwnerReference {
+	for _, o := range owners {
+		if o.Kind == "NodeClaim" {
+			return []metav1.OwnerReference{{Kind: o.Kind, Name: o.Name, UID: o.UID}}
+		}
+	}
+	return nil
 }
 
 // own returns Lifeboat's own annotations.

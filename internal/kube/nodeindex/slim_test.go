@@ -18,8 +18,9 @@ func kept(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: "uid", ResourceVersion: "7", Generation: 2, CreationTimestamp: metav1.Unix(1, 0), DeletionTimestamp: &metav1.Time{Time: time.Unix(2, 0)},
-			Labels:      map[string]string{"team": "db", corev1.LabelHostname: name},
-			Annotations: map[string]string{"lifeboat.dev/original-state": "{}"},
+			Labels:          map[string]string{"team": "db", corev1.LabelHostname: name},
+			Annotations:     map[string]string{"lifeboat.dev/original-state": "{}"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "NodeClaim", Name: "db-x", UID: "claim"}},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///z/i-1", Unschedulable: true, Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{
@@ -32,6 +33,8 @@ func kept(name string) *corev1.Node {
 
 func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full := kept("a")
+	full.OwnerReferences[0].APIVersion = "karpenter.sh/v1"
+	full.OwnerReferences = append([]metav1.OwnerReference{{Kind: "Machine", Name: "m"}}, full.OwnerReferences...)
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	full.Annotations["csi.volume.kubernetes.io/nodeid"] = "big"
 	full.Spec.PodCIDRs = []string{"10.0.0.0/24"}
