@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
 )
 
 // admissionPolicies checks that the chart's admission policies exist, are those of this
@@ -93,7 +94,7 @@ func flowFindings(found []flowcontrolv1.FlowSchema, agents bool) []finding.Findi
 	return []finding.Finding{{
 		Severity: severity, ID: admission.FlowMissing, Object: "flowschema " + strings.Join(missing, ", "),
 		Problem: "it does not exist, or refers to a priority level that does not: requests of other clients can delay evictions and lease renewals",
-		Fix:     "helm upgrade lifeboat charts/lifeboat -n " + lifeboatNamespace + " --reuse-values --set flowControl.enabled=true",
+		Fix:     installed.Upgrade("--set flowControl.enabled=true"),
 	}}
 }
 

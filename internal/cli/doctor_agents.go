@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
@@ -49,7 +50,7 @@ func agentFindings(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
 		return []finding.Finding{{
 			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + lifeboatNamespace + "/lifeboat-agent",
 			Problem: "no agent runs on any node, so nothing reads instance metadata: " + effect,
-			Fix:     "helm upgrade lifeboat charts/lifeboat -n " + lifeboatNamespace + " --reuse-values --set agent.enabled=true",
+			Fix:     installed.Upgrade("--set agent.enabled=true"),
 		}}
 	}
 	var all []finding.Finding

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -73,11 +72,8 @@ func (c *cluster) get(ctx context.Context, name string, into client.Object) erro
 // controllerPermissions checks that the controller's ServiceAccount has every permission
 // that the chart grants. It checks nothing if the chart is not installed.
 func (d *doctorRun) controllerPermissions(ctx context.Context) ([]finding.Finding, error) {
-	if d.kube == nil || d.kube.as == nil {
+	if d.kube == nil || d.kube.as == nil || !d.lifeboat.Account {
 		return nil, nil
-	}
-	if found, err := d.kube.find(ctx, lifeboatController, &corev1.ServiceAccount{}); err != nil || !found {
-		return nil, err
 	}
 	required, err := installed.Required(!slices.Contains(d.controllerArgs, "--surge=false"))
 	if err != nil {

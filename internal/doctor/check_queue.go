@@ -139,7 +139,7 @@ func checkQueueSettings(e *diagnosis) []finding.Finding {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueueFIFO, Object: e.queueObject(),
 			Problem: "it is a FIFO queue: one message in progress delays all others of its group",
-			Fix:     e.fixQueue("use a standard queue", "") + "; " + e.applyCommand() + " creates one",
+			Fix:     e.fixQueueOrCreate("use a standard queue"),
 			Change:  standardQueue(q),
 		})
 	}
@@ -176,7 +176,7 @@ func checkDeadLetters(e *diagnosis) []finding.Finding {
 		return []finding.Finding{{
 			Severity: finding.Warning, ID: idDeadLetterMissing, Object: e.queueObject(),
 			Problem: "it has no dead-letter queue: an unreadable message returns until it expires, and then is lost",
-			Fix:     e.fixQueue("add a RedrivePolicy with a maxReceiveCount of 30", "") + "; " + e.applyCommand() + " creates one",
+			Fix:     e.fixQueueOrCreate("add a RedrivePolicy with a maxReceiveCount of 30"),
 			Change:  addDeadLetterQueue(q),
 		}}
 	}

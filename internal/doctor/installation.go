@@ -13,6 +13,9 @@ import (
 type Installation struct {
 	// CRDsMissing is true if the API server does not serve Lifeboat's API.
 	CRDsMissing bool
+	// Account is true if the controller's ServiceAccount exists: the chart is, or was,
+	// installed.
+	Account bool
 	// Process is lifeboatd in a sandbox, where it has no Deployment; nil elsewhere.
 	Process *Process
 	// Controller is the Deployment, and Agents the DaemonSet; nil if there is none.
@@ -75,7 +78,10 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	for _, what := range i.Failed {
 		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", "it was not checked: "+what, "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system, or check --context")
 	}
-	install := "helm install lifeboat charts/lifeboat --namespace lifeboat-system --create-namespace " + setQueue(queue)
+	install := installed.Upgrade("")
+	if !i.Account {
+		install = "helm install lifeboat charts/lifeboat --namespace lifeboat-system --create-namespace --set image.repository=HOST/lifeboatd " + setQueue(queue) + " (docs/guides/install.md)"
+	}
 	if i.CRDsMissing {
 		fix := installed.ApplyCRDs
 		if i.Controller == nil && i.Process == nil {
@@ -99,11 +105,11 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	}
 	if c := i.Controller; c != nil && queue != "" && c.Queue != "" && !(&Tool{Queue: c.Queue}).reads(queue) {
 		add(finding.Broken, idLifeboatOtherQueue, c.Object, fmt.Sprintf("it reads the queue %s, and this check is about %s: what arrives in %s is not read", c.Queue, queue, queue),
-			"helm upgrade lifeboat charts/lifeboat --namespace lifeboat-system --reuse-values "+setQueue(queue)+"; or check the other queue with --queue-url "+c.Queue)
+			installed.Upgrade(setQueue(queue))+"; or check the other queue with --queue-url "+c.Queue)
 	}
 	if c, a := i.Controller, i.Agents; c != nil && a != nil && c.Version != a.Version && c.Version != "" && a.Version != "" {
 		add(finding.Warning, idLifeboatVersions, a.Object, fmt.Sprintf("the agents have version %s and the controller %s: a part of an upgrade is missing", a.Version, c.Version),
-			"helm upgrade lifeboat charts/lifeboat --namespace lifeboat-system --reuse-values")
+			installed.Upgrade(""))
 	}
 	return all
 }

@@ -188,6 +188,16 @@ func (e *diagnosis) fixQueue(edit, attributes string) string {
 	return e.fix(e.queue.From, e.hasLifeboatName(), edit, e.setAttributes(e.queue, attributes))
 }
 
+// fixQueueOrCreate is fixQueue, with the command that creates what is missing. For
+// Lifeboat's own queue it is the same command.
+func (e *diagnosis) fixQueueOrCreate(edit string) string {
+	fix := e.fixQueue(edit, "")
+	if strings.HasPrefix(fix, e.applyCommand()) {
+		return fix
+	}
+	return fix + "; " + e.applyCommand() + " creates one"
+}
+
 // setAttributes returns the command that sets attributes in the form Name=value.
 func (e *diagnosis) setAttributes(q snapshot.Queue, attributes string) string {
 	if attributes == "" {

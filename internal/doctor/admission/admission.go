@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
 )
 
 // IDs of the findings. docs/guides/doctor.md describes each of them.
@@ -47,7 +48,7 @@ const (
 var policies []byte
 
 // fix is a command that installs the policies again.
-const fix = "helm upgrade lifeboat charts/lifeboat -n lifeboat-system --reuse-values, with the chart of this version"
+var fix = installed.Upgrade("") + ", with the chart of this version"
 
 // effects says what each policy prevents.
 var effects = map[string]string{

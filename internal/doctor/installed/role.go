@@ -97,8 +97,15 @@ func (p Permission) String() string {
 	return p.Verb + " " + resource
 }
 
-// upgrade installs the chart's objects again.
-const upgrade = "helm upgrade lifeboat charts/lifeboat --namespace lifeboat-system --reuse-values"
+// Upgrade is the command that installs the chart's objects again, with further flags. Helm 4
+// applies them on the server: without --force-conflicts it refuses to change a field that
+// a user edited. Helm 3 does not know that flag.
+func Upgrade(flags string) string {
+	if flags != "" {
+		flags = " " + flags
+	}
+	return "helm upgrade lifeboat charts/lifeboat --namespace " + namespace + " --reuse-values --force-conflicts" + flags + " (Helm 3: without --force-conflicts)"
+}
 
 // Incomplete returns the finding about permissions that the controller does not have.
 func Incomplete(denied []Permission) finding.Finding {
@@ -116,7 +123,7 @@ func Incomplete(denied []Permission) finding.Finding {
 	return finding.Finding{
 		Severity: finding.Broken, ID: RoleIncomplete, Object: "serviceaccount " + namespace + "/lifeboat-controller",
 		Problem: "the controller may not " + named + ": an interruption fails at the step that needs it",
-		Fix:     upgrade,
+		Fix:     Upgrade(""),
 	}
 }
 
