@@ -31,6 +31,9 @@ type Instance struct {
 	// be empty once it is terminated.
 	DNSName   string
 	Addresses []string
+	// SpotStatus is the status code of its spot request, such as fulfilled. It is empty if the
+	// instance is no spot instance, and where the caller may not read spot requests.
+	SpotStatus string
 }
 
 // ErrBusy means that the cloud throttles calls or is temporarily unavailable.

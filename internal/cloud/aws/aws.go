@@ -28,6 +28,7 @@ var _ cloud.Cloud = (*Cloud)(nil)
 type Cloud struct {
 	terminate func(context.Context, *awsec2.TerminateInstancesInput, ...func(*awsec2.Options)) (*awsec2.TerminateInstancesOutput, error)
 	describe  func(context.Context, *awsec2.DescribeInstancesInput, ...func(*awsec2.Options)) (*awsec2.DescribeInstancesOutput, error)
+	requests  func(context.Context, *awsec2.DescribeSpotInstanceRequestsInput, ...func(*awsec2.Options)) (*awsec2.DescribeSpotInstanceRequestsOutput, error)
 	batches   batcher
 }
 
@@ -38,7 +39,7 @@ func New(config awssdk.Config) *Cloud {
 	client := awsec2.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsec2.Options) {
 		o.Retryer = awssdk.NopRetryer{}
 	})
-	return &Cloud{terminate: client.TerminateInstances, describe: client.DescribeInstances}
+	return &Cloud{terminate: client.TerminateInstances, describe: client.DescribeInstances, requests: client.DescribeSpotInstanceRequests}
 }
 
 // Terminate terminates an instance. It is idempotent: EC2 accepts a repeated

@@ -90,7 +90,7 @@ func (c *Cloud) describeAll(ctx context.Context, ids map[string]bool) (map[strin
 	for id := range ids {
 		in.Filters[0].Values = append(in.Filters[0].Values, id)
 	}
-	found := map[string]cloud.Instance{}
+	found, spot := map[string]cloud.Instance{}, []string{}
 	for { // a page may be empty although others follow
 		out, err := c.describe(ctx, in)
 		if err != nil {
@@ -100,10 +100,43 @@ func (c *Cloud) describeAll(ctx context.Context, ids map[string]bool) (map[strin
 			for i := range r.Instances {
 				read := readInstance(&r.Instances[i])
 				found[read.ID] = read
+				if r.Instances[i].InstanceLifecycle == types.InstanceLifecycleTypeSpot {
+					spot = append(spot, read.ID)
+				}
 			}
 		}
 		if in.NextToken = out.NextToken; awssdk.ToString(in.NextToken) == "" {
-			return found, nil
+			return found, c.addSpotStatus(ctx, spot, found)
+		}
+	}
+}
+
+// addSpotStatus adds the status of the spot requests of these instances. Without the permission
+// for it, the instances are described without.
+func (c *Cloud) addSpotStatus(ctx context.Context, ids []string, found map[string]cloud.Instance) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	in := &awsec2.DescribeSpotInstanceRequestsInput{
+		Filters: []types.Filter{{Name: awssdk.String("instance-id"), Values: ids}}, MaxResults: awssdk.Int32(1000),
+	}
+	for {
+		out, err := c.requests(ctx, in)
+		if awshttp.IsDenied(err) {
+			return nil
+		}
+		if err != nil {
+			return classifyDescribe(err)
+		}
+		for i := range out.SpotInstanceRequests {
+			r := &out.SpotInstanceRequests[i]
+			if instance, ok := found[awssdk.ToString(r.InstanceId)]; ok && r.Status != nil {
+				instance.SpotStatus = awssdk.ToString(r.Status.Code)
+				found[instance.ID] = instance
+			}
+		}
+		if in.NextToken = out.NextToken; awssdk.ToString(in.NextToken) == "" {
+			return nil
 		}
 	}
 }

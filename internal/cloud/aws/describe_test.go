@@ -69,3 +69,26 @@ func TestDeniedDescribeNamesPermission(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The status of its spot request proves a spot warning.
+func TestDescribeReadsSpotStatus(t *testing.T) {
+	t.Parallel()
+	server, c, plain := account(t)
+	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 2, Max: 2, Spot: &ec2.SpotOptions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reaches(t, server, made[0].ID, ec2.Running)
+	if err := server.States.EC2.Interrupt([]string{made[0].ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{plain: "", made[0].ID: "marked-for-termination", made[1].ID: "fulfilled"} {
+		if got, err := c.Describe(t.Context(), id); err != nil || got.SpotStatus != want {
+			t.Errorf("%+v, %v, want the status %q", got, err, want)
+		}
+	}
+	server.Gate.Deny("ec2", "DescribeSpotInstanceRequests")
+	if got, err := c.Describe(t.Context(), made[0].ID); err != nil || got == nil || got.SpotStatus != "" {
+		t.Errorf("without the permission: %+v, %v", got, err)
+	}
+}

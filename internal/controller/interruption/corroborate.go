@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -24,6 +26,7 @@ const (
 	// conflictRequeue is when to look again at an instance that several nodes state, in
 	// case the change of a node is missed.
 	conflictRequeue = time.Minute
+	waitsForFacts   = "waits until facts agree: "
 )
 
 // undecided ends a pass in which no notice counts.
@@ -59,12 +62,42 @@ func (v *verdicts) get(key string, now time.Time, ask func() corroborate.Verdict
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for other, old := range v.known {
-		if now.Sub(old.at) >= verdictTTL {
+		if now.Sub(old.at) >= 2*verdictTTL {
 			delete(v.known, other)
 		}
 	}
 	set(&v.known, key, timedVerdict{verdict, now})
 	return verdict
+}
+
+// standing returns the last verdict about an instance that did not agree, until it is asked for
+// again or is too old.
+func (v *verdicts) standing(instanceID string, now time.Time) *corroborate.Verdict {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var last *timedVerdict
+	for key, t := range v.known {
+		if strings.HasPrefix(key, instanceID+"/") && now.Sub(t.at) < 2*verdictTTL && (last == nil || t.at.After(last.at)) {
+			last = &t
+		}
+	}
+	if last == nil || last.Agrees() {
+		return nil
+	}
+	return &last.Verdict
+}
+
+// doubt returns why something irreversible waits. A pass between two questions keeps the last
+// answer: otherwise the status would change with every question.
+func (p *pass) doubt() *corroborate.Verdict {
+	if p.outcome.Uncorroborated != nil {
+		return p.outcome.Uncorroborated
+	}
+	v := p.verdicts.standing(p.facts.in.Spec.InstanceID, p.facts.now)
+	if v != nil && p.outcome.Waits == "" {
+		p.outcome.Waits = waitsForFacts + v.Why
+	}
+	return v
 }
 
 // unconfirmed returns why notices that the instance is gone do not count: its kubelet is Ready,
@@ -101,11 +134,19 @@ func (f *facts) saysGone() bool {
 	return false
 }
 
-// Corroborated reports whether the API server and EC2 agree that the node is the instance's.
-// Every irreversible act needs it. If they do not agree, the act waits, and the status says why.
-// claim is the NodeClaim to compare with; nil: none. An instance without a node has no kubelet
-// that could state a false one.
+// Corroborated reports whether the API server and EC2 agree that the node is the instance's, and
+// whether EC2 confirms the notice. An act that ends an instance needs it. If they do not agree, the
+// act waits, and the status says why. claim is the NodeClaim to compare with; nil: none. An
+// instance without a node has no kubelet that could state a false one.
 func (p *pass) Corroborated(ctx context.Context, claim *corroborate.Claim) bool {
+	return p.corroborated(ctx, claim, &p.decision.Notice)
+}
+
+// identified is Corroborated for what the instance's group confirms itself, by a lifecycle action
+// that is pending or by its state: only the node is compared.
+func (p *pass) identified(ctx context.Context) bool { return p.corroborated(ctx, nil, nil) }
+
+func (p *pass) corroborated(ctx context.Context, claim *corroborate.Claim, n *v1alpha1.Notice) bool {
 	if p.facts.node == nil {
 		return true
 	}
@@ -113,16 +154,19 @@ func (p *pass) Corroborated(ctx context.Context, claim *corroborate.Claim) bool 
 	if claim != nil {
 		key += "/" + string(claim.UID)
 	}
-	v := p.verdicts.get(key, p.facts.now, func() corroborate.Verdict { return p.corroborate(ctx, claim) })
+	if n != nil {
+		key += "/" + n.ID
+	}
+	v := p.verdicts.get(key, p.facts.now, func() corroborate.Verdict { return p.corroborate(ctx, claim, n) })
 	if v.Agrees() {
 		return true
 	}
 	p.outcome.Uncorroborated = &v
-	p.outcome.wait(p.facts.now.Add(verdictTTL), "waits until facts agree: "+v.Why)
+	p.outcome.wait(p.facts.now.Add(verdictTTL), waitsForFacts+v.Why)
 	return false
 }
 
-func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim) corroborate.Verdict {
+func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim, n *v1alpha1.Notice) corroborate.Verdict {
 	node, id := p.facts.node, p.facts.in.Spec.InstanceID
 	if p.Live != nil { // the cache lacks addresses and owners
 		var live corev1.Node
@@ -145,5 +189,8 @@ func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim) corrob
 	if err != nil {
 		return corroborate.Verdict{Answer: corroborate.Unknown, Why: fmt.Sprintf("cannot compare the node with its instance: %v", err)}
 	}
-	return corroborate.Node(node, i)
+	if v := corroborate.Node(node, i); !v.Agrees() || n == nil {
+		return v
+	}
+	return corroborate.Genuine(n, p.facts.in.Spec.Notices, i)
 }

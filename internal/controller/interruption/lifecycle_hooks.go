@@ -57,7 +57,7 @@ func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	default:
 		return true, nil
 	}
-	if !p.Corroborated(ctx, nil) {
+	if !p.identified(ctx) {
 		return false, nil
 	}
 	if err := mutate.DeleteNode(ctx, p.Client, node); err != nil {
@@ -130,7 +130,7 @@ func (p *pass) confirmHooks(ctx context.Context) error {
 	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 		return err
 	}
-	if p.Corroborated(ctx, nil) {
+	if p.identified(ctx) {
 		at := status.MicroTime(p.facts.now)
 		p.Drain().LifecycleHooksDueTime = &at
 	}

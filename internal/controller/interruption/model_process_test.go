@@ -220,7 +220,7 @@ func (l *controllerProcess) Terminate(ctx context.Context, instance string) erro
 // Describe simulates EC2, which knows whether an instance runs and which node it is.
 func (l *controllerProcess) Describe(_ context.Context, instance string) (*cloud.Instance, error) {
 	i := l.run.bookkeeping.inst(instance)
-	found := &cloud.Instance{ID: instance, State: "running", DNSName: i.node}
+	found := &cloud.Instance{ID: instance, State: "running", DNSName: i.node, SpotStatus: "marked-for-termination"}
 	if !i.off.IsZero() {
 		found.State = "stopped"
 	}

@@ -160,7 +160,7 @@ func (s *instanceScenario) planned() {
 	due := s.at.Add(pick(s.modelRun, 5*time.Minute, 20*time.Minute, 90*time.Minute, 5*time.Hour)).Truncate(time.Second)
 	n.Subject, n.InstanceAction = "arn:"+s.instance, pick(s.modelRun, "stop", "stop", "reboot", "maintain", "")
 	n.Deadline = notice.At(due, v1alpha1.DeadlineSoft)
-	n.Source = notice.SourceQueue
+	n.Source = pick(s.modelRun, notice.SourceQueue, notice.SourceEC2, notice.SourceEC2) // the poll confirms what a message says
 	s.send(n, s.at.Add(time.Second))
 	s.reboots(due)
 	s.vanishes(due)

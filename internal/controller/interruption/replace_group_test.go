@@ -151,7 +151,7 @@ func TestDetachPreconditions(t *testing.T) {
 func TestNoDetachWithoutPermissionToTerminate(t *testing.T) {
 	t.Parallel()
 	retired := spot()
-	retired.Kind, retired.Deadline = notice.KindScheduledChange, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	retired.Kind, retired.Source, retired.Deadline = notice.KindScheduledChange, notice.SourceEC2, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
 	before := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
 		Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore,
 	}}}}
@@ -225,7 +225,7 @@ func TestReplacementIsClaimedOnce(t *testing.T) {
 func TestNoticeWithdrawnAfterDetach(t *testing.T) {
 	t.Parallel()
 	planned := spot()
-	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
+	planned.Kind, planned.Subject, planned.InstanceAction, planned.Source = notice.KindScheduledChange, "arn", notice.ActionStop, notice.SourceEC2
 	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
 	for name, change := range map[string]func(*scaledGroup){
 		"the change is cancelled": func(g *scaledGroup) {
@@ -273,7 +273,7 @@ func TestNoticeWithdrawnAfterDetach(t *testing.T) {
 func TestUnsentDetachIsCancelled(t *testing.T) {
 	t.Parallel()
 	planned := spot()
-	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
+	planned.Kind, planned.Subject, planned.InstanceAction, planned.Source = notice.KindScheduledChange, "arn", notice.ActionStop, notice.SourceEC2
 	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
 	g := withGroup(t, recordOf(planned), pod("web-1"))
 	g.refuse = errors.New("the network is down")

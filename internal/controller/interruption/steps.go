@@ -117,7 +117,7 @@ func (p *pass) walk(ctx context.Context, steps []step) error {
 
 // apply notes in the status what the steps did.
 func (p *pass) apply() {
-	p.outcome.Node = p.facts.node
+	p.outcome.Node, p.outcome.Uncorroborated = p.facts.node, p.doubt()
 	p.update.Apply(p.outcome.Outcome)
 }
 

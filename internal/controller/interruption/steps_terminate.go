@@ -136,7 +136,7 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 		return false, err
 	}
-	if !p.Corroborated(ctx, nil) {
+	if !p.mayEnd(ctx) {
 		return false, nil
 	}
 	at := status.MicroTime(p.facts.now)
@@ -151,6 +151,15 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	}
 	p.outcome.Terminated = true
 	return p.awaitTermination(at.Time, "")
+}
+
+// mayEnd reports whether facts agree. Nothing else ends an instance that was taken out of its
+// group: EC2 confirmed the notice before that.
+func (p *pass) mayEnd(ctx context.Context) bool {
+	if r := p.facts.drain().Replacement; r != nil && r.DetachTime != nil || p.facts.isRetained() {
+		return p.identified(ctx)
+	}
+	return p.Corroborated(ctx, nil)
 }
 
 // awaitTermination waits after the request: until the instance is gone or, where the cloud

@@ -108,13 +108,14 @@ func (w *world) describe(id string) (*cloud.Instance, error) {
 	if w.undescribed != nil {
 		return nil, w.undescribed
 	}
-	i := cloud.Instance{ID: id, State: "running"}
+	i := cloud.Instance{ID: id, State: "running", SpotStatus: "marked-for-termination"}
 	if node, _ := w.NodeByInstance(context.Background(), id); node != nil {
 		i.DNSName = node.Name + ".ec2.internal"
 	}
 	if other, ok := w.ec2[id]; ok {
 		i.State = cmp.Or(other.State, i.State)
 		i.DNSName = cmp.Or(other.DNSName, i.DNSName)
+		i.SpotStatus = cmp.Or(other.SpotStatus, i.SpotStatus)
 	}
 	return &i, nil
 }

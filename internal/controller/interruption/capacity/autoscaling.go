@@ -81,7 +81,7 @@ func (s scaling) consider(ctx context.Context, in Input) State {
 	r := State{Status: replacement.DecideGroup(facts), wake: in.Now.Add(requeueReplacement)}
 	if r.Status.Phase == v1alpha1.ReplacementOrdered {
 		s.Memory.startDetach(in.instanceID(), in.Now)
-		r.order = s.detach
+		r.order, r.ends = s.detach, true // Lifeboat terminates an instance that it detached
 	}
 	return r
 }
@@ -91,7 +91,7 @@ func (s scaling) consider(ctx context.Context, in Input) State {
 // intent is written already, and the call is idempotent.
 func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 	status, instanceID := p.Drain().Replacement, in.instanceID()
-	if !p.Corroborated(ctx, nil) { // Lifeboat terminates an instance that it detached
+	if !p.Corroborated(ctx, nil) {
 		return nil
 	}
 	var err error

@@ -118,6 +118,8 @@ type State struct {
 	// set where the status is written already.
 	order   func(context.Context, Input, Progress) error
 	written bool
+	// ends is set where the order ends the instance, so that facts must agree before it.
+	ends bool
 	// unsure is set while it is not known whether one is needed.
 	unsure bool
 	wake   time.Time
@@ -187,7 +189,11 @@ func (s State) Gate(d policy.Decision) (drain.Gate, bool) {
 // up the drain.
 func (r *Replacer) Order(ctx context.Context, in Input, now State, p Progress) (State, error) {
 	if isDue(in, now.Status, p) {
-		now = r.provider(in).consider(ctx, in)
+		next := r.provider(in).consider(ctx, in)
+		if next.ends && !p.Corroborated(ctx, nil) {
+			return now, nil
+		}
+		now = next
 		p.SetReplacement(now.Status)
 	}
 	if now.order != nil {

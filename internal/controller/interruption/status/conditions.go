@@ -18,9 +18,7 @@ func (u *Update) setConditions(o Outcome) {
 	u.setCondition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
 	u.setCordoned(o)
 	u.setPaused(o)
-	if u.clearDoubt(); o.Uncorroborated != nil && !o.Completed {
-		u.SetUncorroborated(*o.Uncorroborated)
-	}
+	u.setCorroborated(o)
 	switch {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":

@@ -35,9 +35,14 @@ func (u *Update) setDoubt(reason, why string) {
 	}
 }
 
-// clearDoubt notes that nothing waits for facts to agree.
-func (u *Update) clearDoubt() {
-	meta.RemoveStatusCondition(&u.after.Status.Conditions, v1alpha1.ConditionCorroborated)
+// setCorroborated notes why something irreversible waits, or that nothing does. A doubt that
+// lasts keeps its condition: a new one would have a new time, and every pass would write it.
+func (u *Update) setCorroborated(o Outcome) {
+	if o.Uncorroborated == nil || o.Completed {
+		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1alpha1.ConditionCorroborated)
+		return
+	}
+	u.SetUncorroborated(*o.Uncorroborated)
 }
 
 func reasonOf(v corroborate.Verdict) string {
