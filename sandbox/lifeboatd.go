@@ -94,6 +94,10 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	role, err := s.controllerRoleEnv()
+	if err != nil {
+		return nil, err
+	}
 	health, err := process.FreeAddress()
 	if err != nil {
 		return nil, err
@@ -114,7 +118,7 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
 	started := func(pid int) { s.partStarted(part, pid) }
 	s.lifeboatAddr = health
 	options := process.Options{
-		Name: lifeboatPart, Path: program, Args: args, Env: lifeboatEnv(s.State()), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
+		Name: lifeboatPart, Path: program, Args: args, Env: append(lifeboatEnv(s.State()), role...), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
 	}
 	return &supervisor{
 		name: lifeboatPart, log: s.log, started: started,

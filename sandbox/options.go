@@ -41,6 +41,9 @@ type Options struct {
 	Lifeboatd string
 	// LifeboatdArgs are added to its command line.
 	LifeboatdArgs []string
+	// LimitRole runs lifeboatd with an IAM role that has only the policy of `lifeboat aws iam`.
+	// Otherwise the emulator allows everything.
+	LimitRole bool
 	// Agents runs an agent for every node, with AgentArgs added to its command line.
 	Agents    bool
 	AgentArgs []string

@@ -16,64 +16,72 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// agent has the token of the stolen node's agent. It may have that node drained, and nothing else.
-func (r *redTeam) agent() attacker {
-	return attacker{"agent", []act{
+// agent has the token of the agent of a node. It may have that node drained, and nothing else.
+func (r *redTeam) agent(name string, stolen ec2.Instance) attacker {
+	a := stolenAgent{r, stolen}
+	return attacker{name, []act{
 		{name: "writes random notices about its node", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return r.writeNodeNotice(ctx, r.stolen.PrivateDNSName, r.stolen.ID, randomNotices(rnd, 1+rnd.IntN(8)))
+			return a.writeNodeNotice(ctx, a.in.PrivateDNSName, a.in.ID, randomNotices(rnd, 1+rnd.IntN(8)))
 		}},
 		{name: "writes about another instance", do: func(ctx context.Context, rnd *rand.Rand) error {
 			victim := r.bystanders[rnd.IntN(len(r.bystanders))]
-			return r.writeNodeNotice(ctx, r.stolen.PrivateDNSName, victim.ID, randomNotices(rnd, 2))
+			return a.writeNodeNotice(ctx, a.in.PrivateDNSName, victim.ID, randomNotices(rnd, 2))
 		}},
 		{name: "writes about an instance without a node", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return r.writeNodeNotice(ctx, r.stolen.PrivateDNSName, unknown, randomNotices(rnd, 2))
+			return a.writeNodeNotice(ctx, a.in.PrivateDNSName, unknown, randomNotices(rnd, 2))
 		}},
 		{name: "writes about another node", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
 			victim := r.bystanders[rnd.IntN(len(r.bystanders))]
-			return r.writeNodeNotice(ctx, victim.PrivateDNSName, victim.ID, randomNotices(rnd, 1))
+			return a.writeNodeNotice(ctx, victim.PrivateDNSName, victim.ID, randomNotices(rnd, 1))
 		}},
 		{name: "writes nine notices", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
-			return r.writeNodeNotice(ctx, r.stolen.PrivateDNSName, r.stolen.ID, randomNotices(rnd, 9))
+			return a.writeNodeNotice(ctx, a.in.PrivateDNSName, a.in.ID, randomNotices(rnd, 9))
 		}},
 		{name: "writes a kind that metadata does not have", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
 			all := randomNotices(rnd, 1)
 			all[0].Kind = []string{"InstanceStatus", "InstanceStateChange", "HealthIssue", "*"}[rnd.IntN(4)]
-			return r.writeNodeNotice(ctx, r.stolen.PrivateDNSName, r.stolen.ID, all)
+			return a.writeNodeNotice(ctx, a.in.PrivateDNSName, a.in.ID, all)
 		}},
 		{name: "writes a large notice", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
 			all := randomNotices(rnd, 1)
 			all[0].Description = strings.Repeat("x", 1<<20)
-			return r.writeNodeNotice(ctx, r.stolen.PrivateDNSName, r.stolen.ID, all)
+			return a.writeNodeNotice(ctx, a.in.PrivateDNSName, a.in.ID, all)
 		}},
-		{name: "creates an Interruption", refused: true, do: r.withAgent(func(ctx context.Context, c client.Client) error {
+		{name: "creates an Interruption", refused: true, do: a.withAgent(func(ctx context.Context, c client.Client) error {
 			return c.Create(ctx, r.forgedRecord("imds"))
 		})},
-		{name: "changes the status of its NodeNotice", refused: true, do: r.withAgent(func(ctx context.Context, c client.Client) error {
-			n := &v1alpha1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: r.stolen.PrivateDNSName}}
+		{name: "changes the status of its NodeNotice", refused: true, do: a.withAgent(func(ctx context.Context, c client.Client) error {
+			n := &v1alpha1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: a.in.PrivateDNSName}}
 			return c.Status().Patch(ctx, n, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"observedGeneration":1}}`)))
 		})},
-		{name: "evicts a pod", refused: true, do: r.withAgent(func(ctx context.Context, c client.Client) error {
+		{name: "evicts a pod", refused: true, do: a.withAgent(func(ctx context.Context, c client.Client) error {
 			pods := r.podsOn(r.bystanders[0])
 			if len(pods) == 0 {
 				return errNothingToDo
 			}
 			return c.Delete(ctx, &pods[0])
 		})},
-		{name: "patches a node", refused: true, do: r.withAgent(func(ctx context.Context, c client.Client) error {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: r.stolen.PrivateDNSName}}
+		{name: "patches a node", refused: true, do: a.withAgent(func(ctx context.Context, c client.Client) error {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.in.PrivateDNSName}}
 			return c.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"unschedulable":false}}`)))
 		})},
 	}}
 }
 
+// stolenAgent writes as the agent of a node.
+type stolenAgent struct {
+	*redTeam
+	in ec2.Instance
+}
+
 // withAgent calls f with the client of the stolen node's agent. A token ends with the Node, so each
 // attempt gets a new one, as a restarted pod does.
-func (r *redTeam) withAgent(f func(context.Context, client.Client) error) func(context.Context, *rand.Rand) error {
+func (r stolenAgent) withAgent(f func(context.Context, client.Client) error) func(context.Context, *rand.Rand) error {
 	return func(ctx context.Context, _ *rand.Rand) error {
-		path, err := r.AgentKubeconfig(ctx, r.stolen.PrivateDNSName)
+		path, err := r.AgentKubeconfig(ctx, r.in.PrivateDNSName)
 		if err != nil {
 			return errNothingToDo // the Node is not there at the moment
 		}
@@ -90,7 +98,7 @@ func (r *redTeam) withAgent(f func(context.Context, client.Client) error) func(c
 }
 
 // writeNodeNotice writes a NodeNotice as the stolen node's agent.
-func (r *redTeam) writeNodeNotice(ctx context.Context, name, instance string, notices []v1alpha1.MetadataNotice) error {
+func (r stolenAgent) writeNodeNotice(ctx context.Context, name, instance string, notices []v1alpha1.MetadataNotice) error {
 	node := &corev1.Node{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 		return errNothingToDo

@@ -38,7 +38,7 @@ func (r *redTeam) checkTerminated() {
 	r.t.Helper()
 	for _, in := range r.EC2().Instances() {
 		genuine := slices.ContainsFunc(r.reclaimed, func(g ec2.Instance) bool { return g.ID == in.ID })
-		if in.State != ec2.Running && !genuine {
+		if in.State != ec2.Running && !genuine && !r.isSpareReplacement(in) {
 			r.t.Errorf("instance %s is %s, although EC2 did not reclaim it", in.ID, in.State)
 		}
 	}
@@ -67,9 +67,11 @@ func (r *redTeam) checkBystanders() {
 			r.t.Errorf("pod %s on %s was asked to stop", p.name, node.Name)
 		}
 	}
-	for _, p := range r.pods.asked(r.forged) {
-		if p.grace != 30 {
-			r.t.Errorf("a forged message gave pod %s %d s of its 30 s of grace", p.name, p.grace)
+	for _, in := range r.forged {
+		for _, p := range r.pods.asked(in) {
+			if p.grace != 30 {
+				r.t.Errorf("a forged message gave pod %s %d s of its 30 s of grace", p.name, p.grace)
+			}
 		}
 	}
 }

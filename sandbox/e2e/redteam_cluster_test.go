@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -94,7 +96,7 @@ func (r *redTeam) tenant() attacker {
 	)
 	c := r.as(user)
 	pod := func(rnd *rand.Rand, annotations map[string]string) *corev1.Pod {
-		nodes := append(r.bystanders[:len(r.bystanders):len(r.bystanders)], r.forged, r.stolen)
+		nodes := slices.Concat(r.bystanders, r.forged, []ec2.Instance{r.stolen, r.stolenPool})
 		spec := template(map[string]string{"app": fmt.Sprint("t", rnd.IntN(3))}, time.Second)
 		maps.Copy(spec.Annotations, annotations)
 		return &corev1.Pod{
@@ -246,9 +248,9 @@ func (r *redTeam) operator() attacker {
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
 	})
 	c := r.as(user)
-	patch := func(ctx context.Context, edit func(*v1alpha1.Interruption)) error {
+	patch := func(ctx context.Context, rnd *rand.Rand, edit func(*v1alpha1.Interruption)) error {
 		var in v1alpha1.Interruption
-		if err := c.Get(ctx, client.ObjectKey{Name: r.forged.ID}, &in); err != nil {
+		if err := c.Get(ctx, client.ObjectKey{Name: r.forged[rnd.IntN(len(r.forged))].ID}, &in); err != nil {
 			return errNothingToDo
 		}
 		before := in.DeepCopy()
@@ -259,29 +261,29 @@ func (r *redTeam) operator() attacker {
 		return &v1alpha1.UserAction{By: by, Time: metav1.NowMicro()}
 	}
 	return attacker{"operator", []act{
-		{name: "holds a drain", do: func(ctx context.Context, _ *rand.Rand) error {
-			return patch(ctx, func(in *v1alpha1.Interruption) { in.Spec.Hold = said(user) })
+		{name: "holds a drain", do: func(ctx context.Context, rnd *rand.Rand) error {
+			return patch(ctx, rnd, func(in *v1alpha1.Interruption) { in.Spec.Hold = said(user) })
 		}},
-		{name: "approves in the year 8026", do: func(ctx context.Context, _ *rand.Rand) error {
-			return patch(ctx, func(in *v1alpha1.Interruption) {
+		{name: "approves in the year 8026", do: func(ctx context.Context, rnd *rand.Rand) error {
+			return patch(ctx, rnd, func(in *v1alpha1.Interruption) {
 				in.Spec.Approval = said(user)
 				in.Spec.Approval.Time = metav1.NewMicroTime(time.Now().AddDate(6000, 0, 0))
 			})
 		}},
-		{name: "approves in another name", refused: true, do: func(ctx context.Context, _ *rand.Rand) error {
-			return patch(ctx, func(in *v1alpha1.Interruption) { in.Spec.Approval = said("someone@example.com") })
+		{name: "approves in another name", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
+			return patch(ctx, rnd, func(in *v1alpha1.Interruption) { in.Spec.Approval = said("someone@example.com") })
 		}},
-		{name: "adds a notice", refused: true, do: func(ctx context.Context, _ *rand.Rand) error {
-			return patch(ctx, func(in *v1alpha1.Interruption) {
+		{name: "adds a notice", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
+			return patch(ctx, rnd, func(in *v1alpha1.Interruption) {
 				in.Spec.Notices = append(in.Spec.Notices, forgedNotice("ec2", time.Now()))
 			})
 		}},
 		{name: "creates an Interruption", refused: true, do: func(ctx context.Context, _ *rand.Rand) error {
 			return c.Create(ctx, r.forgedRecord("sqs"))
 		}},
-		{name: "changes a status", refused: true, do: func(ctx context.Context, _ *rand.Rand) error {
+		{name: "changes a status", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
 			var in v1alpha1.Interruption
-			if err := c.Get(ctx, client.ObjectKey{Name: r.forged.ID}, &in); err != nil {
+			if err := c.Get(ctx, client.ObjectKey{Name: r.forged[rnd.IntN(len(r.forged))].ID}, &in); err != nil {
 				return errNothingToDo
 			}
 			in.Status.Phase = v1alpha1.PhaseCompleted

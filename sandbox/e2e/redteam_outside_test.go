@@ -23,8 +23,8 @@ import (
 func (r *redTeam) principal() attacker {
 	bus := eventbridge.NewFromConfig(r.AWSConfig())
 	st := r.State()
-	forge := func(ctx context.Context, id, detailType string, at time.Time, detail map[string]string) error {
-		detail["instance-id"] = r.forged.ID
+	forge := func(ctx context.Context, rnd *rand.Rand, id, detailType string, at time.Time, detail map[string]string) error {
+		detail["instance-id"] = r.forged[rnd.IntN(len(r.forged))].ID
 		body := envelope(id, detailType, st.Account, st.Region, at, detail)
 		_, err := r.sqs.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &st.QueueURL, MessageBody: &body})
 		return err
@@ -38,19 +38,19 @@ func (r *redTeam) principal() attacker {
 	name := func(rnd *rand.Rand) string { return fmt.Sprintf("forged-%d", rnd.Uint32()) }
 	return attacker{"account principal", []act{
 		{name: "forges a spot warning", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return forge(ctx, name(rnd), spotWarning, time.Now(), map[string]string{"instance-action": "terminate"})
+			return forge(ctx, rnd, name(rnd), spotWarning, time.Now(), map[string]string{"instance-action": "terminate"})
 		}},
 		{name: "forges a spot warning of another century", do: func(ctx context.Context, rnd *rand.Rand) error {
 			years := []int{-900, -30, 1, 73, 6000}
-			return forge(ctx, name(rnd), spotWarning, time.Now().AddDate(years[rnd.IntN(len(years))], 0, 0), map[string]string{"instance-action": "terminate"})
+			return forge(ctx, rnd, name(rnd), spotWarning, time.Now().AddDate(years[rnd.IntN(len(years))], 0, 0), map[string]string{"instance-action": "terminate"})
 		}},
 		{name: "forges the end of an instance", do: func(ctx context.Context, rnd *rand.Rand) error {
 			states := []string{"stopping", "stopped", "shutting-down", "terminated"}
-			return forge(ctx, name(rnd), stateChange, time.Now().Add(time.Duration(rnd.IntN(120)-60)*time.Second),
+			return forge(ctx, rnd, name(rnd), stateChange, time.Now().Add(time.Duration(rnd.IntN(120)-60)*time.Second),
 				map[string]string{"state": states[rnd.IntN(len(states))]})
 		}},
 		{name: "forges a drill", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return forge(ctx, "lifeboat-drill-"+name(rnd), stateChange, time.Now(), map[string]string{"state": "terminated"})
+			return forge(ctx, rnd, "lifeboat-drill-"+name(rnd), stateChange, time.Now(), map[string]string{"state": "terminated"})
 		}},
 		{name: "sends what is no message", do: func(ctx context.Context, rnd *rand.Rand) error {
 			body := strings.Repeat(string(rune('{'+rnd.IntN(3))), 1+rnd.IntN(200<<10))

@@ -49,12 +49,15 @@ type attacker struct {
 type redTeam struct {
 	*rig
 	pods *podRecords
-	// stolen is the node whose agent token and kubelet credentials are stolen. Forged messages
-	// name the nodes forged and claimed. No attack may have an effect on bystanders.
-	stolen, forged, claimed ec2.Instance
-	bystanders              []ec2.Instance
-	reclaimed               []ec2.Instance
-	tried, accepted         map[string]int
+	// stolen is the node whose agent token and kubelet credentials are stolen, stolenPool a node of
+	// Karpenter whose agent token is stolen. The stolen kubelet claims the instance claimed. Forged
+	// messages name the nodes forged, of which the last is Karpenter's. No attack may have an
+	// effect on bystanders.
+	stolen, stolenPool, claimed ec2.Instance
+	forged, bystanders          []ec2.Instance
+	reclaimed                   []ec2.Instance
+	claims                      map[string]seenClaim // by name
+	tried, accepted             map[string]int
 }
 
 // TestRedTeam plays each attacker of the threat model with random acts, while EC2 reclaims nodes
@@ -65,7 +68,10 @@ func TestRedTeam(t *testing.T) {
 	t.Logf("to repeat: LIFEBOAT_REDTEAM_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	r := newRedTeam(t)
-	attackers := []attacker{r.agent(), r.kubelet(), r.tenant(), r.policyAuthor(), r.operator(), r.principal(), r.neighbour()}
+	attackers := []attacker{
+		r.agent("agent", r.stolen), r.agent("agent of Karpenter's node", r.stolenPool), r.kubelet(), r.tenant(), r.policyAuthor(),
+		r.operator(), r.principal(), r.neighbour(), r.role(), r.token(),
+	}
 
 	more := r.budgetOfSteps()
 	var all []func()
@@ -75,6 +81,7 @@ func TestRedTeam(t *testing.T) {
 		}
 		all[0]()
 		all = all[1:]
+		r.rememberClaims()
 		if step%reclaimEvery == reclaimEvery/2 {
 			r.reclaimOne()
 		}
@@ -83,8 +90,10 @@ func TestRedTeam(t *testing.T) {
 		}
 	}
 	r.checkBystanders()
+	r.checkClaims()
 	r.checkTerminated()
 	r.checkNoWriteLoop()
+	r.checkRoleSuffices()
 	r.checkMemory()
 	for _, name := range slices.Sorted(maps.Keys(r.tried)) {
 		t.Logf("%-60s tried %4d times, accepted %4d times", name, r.tried[name], r.accepted[name])
@@ -121,19 +130,29 @@ func (r *redTeam) budgetOfSteps() func(step int) bool {
 func newRedTeam(t *testing.T) *redTeam {
 	t.Helper()
 	args, log := auditArgs(t, writesPolicy)
-	r := newRigWith(t, sandbox.Options{
-		APIServerArgs: args,
+	r := newKarpenterRig(t, sandbox.Options{
+		APIServerArgs: args, KarpenterQueue: "karpenter", LimitRole: true,
 		// The sandbox allows webhooks to this machine. Without these flags, the defaults apply.
 		LifeboatdArgs: []string{"--webhook-allow-http=false", "--webhook-allow-private=false", "--webhook-allow-loopback=false"},
 	})
 	r.audit = log
-	r2 := &redTeam{rig: r, pods: r.watchPods(), tried: map[string]int{}, accepted: map[string]int{}}
-	nodes := r.launch(6)
-	r2.stolen, r2.forged, r2.claimed, r2.bystanders = nodes[0], nodes[1], nodes[2], nodes[3:]
+	r2 := &redTeam{rig: r, pods: r.watchPods(), claims: map[string]seenClaim{}, tried: map[string]int{}, accepted: map[string]int{}}
+	r2.preparePools()
+	pool, nodes := r2.poolNodes(3), r2.launch(5)
+	r2.stolen, r2.claimed, r2.stolenPool = nodes[0], nodes[1], pool[0]
+	r2.forged, r2.bystanders = []ec2.Instance{nodes[2], pool[1]}, []ec2.Instance{nodes[3], nodes[4], pool[2]}
 	r.apply(deployment("web", 6, time.Second), budget("web", 4), deployment("bystander", 6, time.Second))
 	r.untilRunning("web", 6)
 	r.untilRunning("bystander", 6)
 	return r2
+}
+
+// launch starts instances with the tag of the cluster, which the controller's role may terminate.
+func (r *redTeam) launch(n int) []ec2.Instance {
+	r.t.Helper()
+	return r.launchAll(ec2.LaunchInput{
+		ImageID: "ami-0123456789abcdef0", Type: "m5.xlarge", Min: n, Max: n, Spot: &ec2.SpotOptions{}, Tags: map[string]string{clusterTag: "owned"},
+	})
 }
 
 // shuffled returns each act of each attacker once, in random order.
@@ -162,7 +181,7 @@ func (r *redTeam) try(name string, a act, rnd *rand.Rand) {
 	}
 	if err == nil {
 		r.t.Errorf("%s: the API server accepted it", name)
-	} else if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) && !errors.Is(err, errNothingToDo) {
+	} else if !notAuthorized(err) && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) && !errors.Is(err, errNothingToDo) {
 		r.t.Logf("%s: %v", name, err)
 	}
 }
@@ -174,7 +193,7 @@ var errNothingToDo = errors.New("there is nothing to act on")
 // full grace.
 func (r *redTeam) reclaimOne() {
 	r.t.Helper()
-	in := r.launch(1)[0]
+	in := r.genuineNode()
 	for i := range 2 {
 		spec := template(map[string]string{"app": "genuine"}, time.Second)
 		r.apply(&corev1.Pod{

@@ -1,0 +1,59 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/iam"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
+)
+
+const (
+	// controllerRole is the IAM role of lifeboatd.
+	controllerRole = "lifeboat-controller"
+	// controllerSession is the longest session of a role (IAM User Guide, "Roles terms and concepts").
+	controllerSession = 12 * time.Hour
+)
+
+// ControllerAWSConfig is the AWS configuration of a client with lifeboatd's role and Options.LimitRole.
+func (s *Sandbox) ControllerAWSConfig() (aws.Config, error) {
+	id, secret, err := s.assumeControllerRole()
+	cfg := s.AWSConfig()
+	cfg.Credentials = awshttp.StaticCredentials(id, secret)
+	return cfg, err
+}
+
+// controllerRoleEnv are the variables of lifeboatd with the credentials of its role.
+func (s *Sandbox) controllerRoleEnv() ([]string, error) {
+	if !s.opts.LimitRole {
+		return nil, nil
+	}
+	id, secret, err := s.assumeControllerRole()
+	return []string{"AWS_ACCESS_KEY_ID=" + id, "AWS_SECRET_ACCESS_KEY=" + secret}, err
+}
+
+// assumeControllerRole gives lifeboatd's role the policy that `lifeboat aws iam` prints, and returns
+// the credentials of a new session. The emulator then evaluates the policy on each call.
+func (s *Sandbox) assumeControllerRole() (id, secret string, err error) {
+	st, states := s.State(), s.cloud.server.States
+	document := iam.Controller(s.Wiring(), false)
+	if st.KarpenterQueueURL != "" {
+		document = iam.FeedKarpenter(document, s.Wiring(), path.Base(st.KarpenterQueueURL))
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return "", "", fmt.Errorf("writing the policy of lifeboatd's role: %w", err)
+	}
+	if err := states.IAM.PutRole(controllerRole); err != nil {
+		return "", "", fmt.Errorf("making lifeboatd's role: %w", err)
+	}
+	if err := states.IAM.PutRolePolicy(controllerRole, "lifeboat", string(text)); err != nil {
+		return "", "", fmt.Errorf("setting the policy of lifeboatd's role: %w", err)
+	}
+	_, c := states.STS.AssumeRole("arn:aws:iam::"+st.Account+":role/"+controllerRole, "controller", time.Now().Add(controllerSession))
+	return c.AccessKeyID, c.SecretAccessKey, nil
+}
