@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -103,7 +104,7 @@ func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
 	if s.vpc == nil {
 		return nil
 	}
-	return s.vpc.Expose(podPort, c.gate.Addr().String())
+	return s.vpc.Expose(net.JoinHostPort(s.PodHost(), podPort), c.gate.Addr().String())
 }
 
 // minor formats a version as EKS does: 1.36 for v1.36.3.

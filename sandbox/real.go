@@ -68,16 +68,17 @@ func (s *Sandbox) realLifeboatd() (string, error) {
 // podPort is the port of the emulated AWS in the VPC.
 const podPort = "4566"
 
+// PodHost is this machine as pods on real instances reach it, by the ports that are exposed to them.
+func (s *Sandbox) PodHost() string { return s.vpc.Address() }
+
 // PodAWSEndpoint is the emulated AWS as pods on real instances reach it.
 func (s *Sandbox) PodAWSEndpoint() string {
-	return "http://" + net.JoinHostPort(s.vpc.Address(), podPort)
+	return "http://" + net.JoinHostPort(s.PodHost(), podPort)
 }
 
-// ServeImages lets real instances pull images from a registry that listens at an address of this
-// machine; they know it as instances.Registry.
-func (s *Sandbox) ServeImages(address string) error {
-	return s.vpc.Expose(instances.RegistryPort, address)
-}
+// ExposeToPods forwards connections of pods and instances to an address of this machine. In the
+// network of the instances, the host is PodHost, or the address of the EKS Pod Identity Agent.
+func (s *Sandbox) ExposeToPods(inside, address string) error { return s.vpc.Expose(inside, address) }
 
 // SharedDir is a directory of this machine that real instances mount at instances.SharedDir. It
 // survives them. Simulated instances have none.

@@ -61,7 +61,7 @@ func attrs(name string) netlink.LinkAttrs {
 }
 
 func (n *network) build(space *netns.Namespace) error {
-	if err := bringUp(n.handle, "lo", ""); err != nil {
+	if err := bringUp(n.handle, "lo", podIdentity+"/32"); err != nil {
 		return err
 	}
 	if err := n.handle.LinkAdd(n.bridge); err != nil {

@@ -15,19 +15,18 @@ import (
 
 // Registry is a registry of images that instances use by plain HTTP, if something serves there
 // (VPC.Expose).
-const (
-	Registry     = gateway + ":" + RegistryPort
-	RegistryPort = "5000"
-)
+const Registry = gateway + ":5000"
 
 // Addresses of a VPC. The emulated EC2 gives its instances addresses of
 // 10.0.0.0/16, and leaves the first ones of each subnet free, as AWS does.
 const (
-	gateway   = "10.0.0.1"
-	vpcBits   = 16
-	metadata  = "169.254.169.254" // of the instance metadata service, on every instance
-	firstPods = "10.244.0.0"      // instance N has 10.244.N.0/24 for its pods
-	mostPods  = 256               // ranges
+	gateway  = "10.0.0.1"
+	vpcBits  = 16
+	metadata = "169.254.169.254" // of the instance metadata service, on every instance
+	// podIdentity is of the EKS Pod Identity Agent. Here one serves all nodes, if there is one.
+	podIdentity = "169.254.170.23"
+	firstPods   = "10.244.0.0" // instance N has 10.244.N.0/24 for its pods
+	mostPods    = 256          // ranges
 )
 
 // VPC is a network in its own namespace: a bridge for the instances and the control plane, and a
@@ -70,10 +69,10 @@ func (v *VPC) Carry(l net.Listener, address string) {
 	v.open = append(v.open, netns.NewRelay(l, dial))
 }
 
-// Expose forwards connections from a port of Address, where pods can reach it, to an address of
+// Expose forwards connections from an address in the VPC, where pods can reach it, to an address of
 // this machine, until Close.
-func (v *VPC) Expose(port, address string) error {
-	l, err := v.Listen(net.JoinHostPort(v.Address(), port))
+func (v *VPC) Expose(inside, address string) error {
+	l, err := v.Listen(inside)
 	if err != nil {
 		return fmt.Errorf("opening a port in the VPC: %w", err)
 	}

@@ -23,6 +23,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
+// The user's values files.
+const (
+	irsaValues        = "values-irsa.yaml"
+	podIdentityValues = "values-pod-identity.yaml"
+)
+
 // workerPool are nodes without controllers.
 const workerPool = "worker"
 
@@ -43,25 +49,53 @@ func (w *world) boot(name, pool string) ec2.Instance {
 	return in[0]
 }
 
-// writeValues writes a user's values file.
-func (w *world) writeValues(name string) {
+// writeValues writes two values files that differ in how the controller gets credentials. EKS's
+// webhook adds these variables and volumes to pods.
+func (w *world) writeValues() {
 	w.t.Helper()
-	st := w.State()
-	values := map[string]any{
-		"image": map[string]any{"repository": instances.Registry + "/lifeboatd"},
-		"aws":   map[string]any{"queueURL": st.QueueURL, "account": st.Account, "region": st.Region, "clusterName": "sandbox"},
-		"controller": map[string]any{"extraEnv": []any{
-			map[string]any{"name": "AWS_ENDPOINT_URL", "value": w.PodAWSEndpoint()},
-			map[string]any{"name": "AWS_ACCESS_KEY_ID", "value": st.AccessKeyID},
-			map[string]any{"name": "AWS_SECRET_ACCESS_KEY", "value": st.SecretAccessKey},
-		}},
+	const irsaDir, podDir = "/var/run/secrets/eks.amazonaws.com/serviceaccount", "/var/run/secrets/pods.eks.amazonaws.com/serviceaccount"
+	for file, controller := range map[string]map[string]any{
+		irsaValues: identified(w.PodAWSEndpoint(), irsaAudience, irsaDir, map[string]string{
+			"AWS_ROLE_ARN":                fmt.Sprintf("arn:aws:iam::%s:role/%s", w.State().Account, roleName),
+			"AWS_WEB_IDENTITY_TOKEN_FILE": irsaDir + "/token",
+			"AWS_ENDPOINT_URL_STS":        "http://" + w.PodHost() + ":" + stsPort,
+		}),
+		podIdentityValues: identified(w.PodAWSEndpoint(), podIdentityAudience, podDir, map[string]string{
+			"AWS_CONTAINER_CREDENTIALS_FULL_URI":     "http://" + podIdentityAgent + "/v1/credentials",
+			"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": podDir + "/token",
+		}),
+	} {
+		st := w.State()
+		text, err := yaml.Marshal(map[string]any{
+			"image":      map[string]any{"repository": instances.Registry + "/lifeboatd"},
+			"aws":        map[string]any{"queueURL": st.QueueURL, "region": st.Region, "clusterName": w.Wiring().Cluster},
+			"controller": controller,
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(w.dir, file), text, 0o600); err != nil {
+			w.t.Fatal(err)
+		}
 	}
-	text, err := yaml.Marshal(values)
-	if err != nil {
-		w.t.Fatal(err)
+}
+
+// identified are values of a controller with a projected token of an audience.
+func identified(endpoint, audience, dir string, env map[string]string) map[string]any {
+	env["AWS_ENDPOINT_URL"] = endpoint
+	var vars []corev1.EnvVar
+	for name, value := range env {
+		vars = append(vars, corev1.EnvVar{Name: name, Value: value})
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, name), text, 0o600); err != nil {
-		w.t.Fatal(err)
+	seconds := int64(24 * time.Hour / time.Second)
+	return map[string]any{
+		"extraEnv": vars,
+		"extraVolumes": []corev1.Volume{{Name: "aws-iam-token", VolumeSource: corev1.VolumeSource{
+			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: audience, ExpirationSeconds: &seconds, Path: "token"},
+			}}},
+		}}},
+		"extraVolumeMounts": []corev1.VolumeMount{{Name: "aws-iam-token", MountPath: dir, ReadOnly: true}},
 	}
 }
 

@@ -35,6 +35,12 @@ func TestInstallation(t *testing.T) {
 		{"WorkerIsReclaimed", (*world).reclaimWorker},
 		{"LeaderIsReclaimed", (*world).reclaimLeader},
 		{"ControllerNodesAreDrained", (*world).drainControllers},
+		{"Guide", (*world).guide},
+		{"WebIdentityIsRenewed", func(w *world) { w.identity.renewed(irsaAudience) }},
+		{"Upgrade", (*world).upgrade},
+		{"PodIdentityIsRenewed", func(w *world) { w.identity.renewed(podIdentityAudience) }},
+		{"Rollback", (*world).rollback},
+		{"Uninstall", (*world).uninstall},
 	} {
 		passed := t.Run(step.name, func(t *testing.T) {
 			w.t = t
@@ -57,9 +63,9 @@ func (w *world) install() {
 	}
 	w.boot("w1", workerPool)
 	w.waitReady("c1", "c2", "w1")
-	w.writeValues("values.yaml")
+	w.writeValues()
 	w.helm("install", chart.Release, "oci://"+w.registry+"/charts/lifeboat", "--version", "0.1.0", "--plain-http",
-		"--namespace", chart.Namespace, "--create-namespace", "--values", "values.yaml", "--wait", "--timeout", "5m")
+		"--namespace", chart.Namespace, "--create-namespace", "--values", irsaValues, "--wait", "--timeout", "5m")
 
 	controllers := w.pods("controller")
 	if len(controllers) != 2 || controllers[0].Spec.NodeName == controllers[1].Spec.NodeName {

@@ -92,14 +92,7 @@ func (w *world) reclaimWorker() {
 		w.t.Fatal(err)
 	}
 	w.running("web", pod.Spec.NodeName)
-	w.until("the hook and then SIGTERM", func(context.Context) (bool, error) {
-		events, err := w.journal(pod.Name)
-		return slices.Contains(events, "sigterm"), errors.Join(err, fmt.Errorf("the journal has %q", events))
-	})
-	events, err := w.journal(pod.Name)
-	if got := strings.Join(events, " "); err != nil || !strings.HasPrefix(got, "started ready hook-begin hook-end sigterm") {
-		w.t.Errorf("the pod's journal is %q (%v)", got, err)
-	}
+	w.wholeHook(pod.Name)
 	w.until("the record to be drained, with notices of queue and agent", func(ctx context.Context) (bool, error) {
 		r := &v1alpha1.Interruption{}
 		if err := w.client.Get(ctx, types.NamespacedName{Name: node.ID}, r); err != nil {
@@ -112,6 +105,20 @@ func (w *world) reclaimWorker() {
 		drained := r.Status.Phase == v1alpha1.PhaseDrained && r.Status.Drain.Pods.Moved > 0
 		return drained && sources["sqs"] && sources["imds"], fmt.Errorf("it is %s with %+v, from %v", r.Status.Phase, r.Status.Drain, sources)
 	})
+}
+
+// wholeHook waits for the SIGTERM of a pod, which must come after the end of its hook.
+func (w *world) wholeHook(pod string) {
+	w.t.Helper()
+	var events []string
+	w.until("SIGTERM of "+pod, func(context.Context) (bool, error) {
+		var err error
+		events, err = w.journal(pod)
+		return slices.Contains(events, "sigterm"), errors.Join(err, fmt.Errorf("the journal has %q", events))
+	})
+	if got := strings.Join(events, " "); !strings.HasPrefix(got, "started ready hook-begin hook-end sigterm") {
+		w.t.Errorf("the journal of %s is %q", pod, got)
+	}
 }
 
 // journal reads the events of a pod (modules/workload writes them).

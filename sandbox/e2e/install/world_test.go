@@ -43,6 +43,7 @@ type world struct {
 	registry string // its address on this machine
 	digest   string // of the image
 
+	identity  *identity
 	instances map[string]ec2.Instance // by name
 }
 
@@ -62,17 +63,20 @@ func newWorld(t *testing.T) *world {
 	if err := errors.Join(err, <-built); err != nil {
 		t.Fatal(err)
 	}
+	w.identity = newIdentity(w)
 	return w
 }
 
-// firstVersion is the release that the user installs.
-const firstVersion = "v0.1.0"
+const (
+	root         = "../../.." // of the repository
+	firstVersion = "v0.1.0"   // of the release that the user installs
+)
 
 var imageDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 
 // build builds image and chart as `make image` and `make release` do, and pushes them.
 func (w *world) build() error {
-	root, err := filepath.Abs("../../..")
+	source, err := filepath.Abs(root)
 	if err != nil {
 		return err
 	}
@@ -80,8 +84,8 @@ func (w *world) build() error {
 		{"image", "-push", w.registry + "/lifeboatd"},
 		{"chart", "-push", w.registry + "/charts/lifeboat"},
 	} {
-		args = append(args, "-insecure", "-root", root, "-version", firstVersion, "-out", filepath.Join(w.dir, "dist"))
-		cmd := exec.Command("go", append([]string{"run", "-C", root + "/modules/release", "."}, args...)...)
+		args = append(args, "-insecure", "-root", source, "-version", firstVersion, "-out", filepath.Join(w.dir, "dist"))
+		cmd := exec.Command("go", append([]string{"run", "-C", filepath.Join(source, "modules/release"), "."}, args...)...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("release %s: %w\n%s", args[0], err, out)
@@ -89,6 +93,12 @@ func (w *world) build() error {
 		if args[0] == "image" {
 			w.digest = imageDigest.FindString(string(out))
 		}
+	}
+	cli := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(w.dir, "bin")+"/",
+		"-ldflags=-X github.com/lifeboat-dev/lifeboat/internal/version.version="+firstVersion, "./cmd/lifeboat")
+	cli.Dir = source
+	if out, err := cli.CombinedOutput(); err != nil {
+		return fmt.Errorf("building lifeboat: %w\n%s", err, out)
 	}
 	return nil
 }
@@ -129,7 +139,7 @@ func (w *world) up() error {
 	if w.client, err = client.New(s.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	return s.ServeImages(w.registry)
+	return s.ExposeToPods(instances.Registry, w.registry)
 }
 
 // helm runs Helm as the user does.
@@ -157,7 +167,13 @@ func (w *world) run(program string, args ...string) string {
 func (w *world) try(program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(w.t.Context(), filepath.Join(w.clients, program), args...)
 	cmd.Dir = w.dir
-	cmd.Env = []string{"HOME=" + w.dir, "PATH=" + w.clients, "KUBECONFIG=" + w.State().Kubeconfig}
+	cmd.Env = w.env()
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// env is the user's environment: helm, kubectl and lifeboat are on the path.
+func (w *world) env() []string {
+	path := strings.Join([]string{w.clients, filepath.Join(w.dir, "bin"), "/usr/bin", "/bin"}, ":")
+	return []string{"HOME=" + w.dir, "PATH=" + path, "KUBECONFIG=" + w.State().Kubeconfig}
 }
