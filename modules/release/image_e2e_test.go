@@ -6,7 +6,12 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +99,7 @@ func checkPlatform(t *testing.T, s source.Source, img v1.Image, arch string, mac
 	if program.Machine != machine {
 		t.Errorf("%s: lifeboatd is for %s", arch, program.Machine)
 	}
+	checkRuns(t, arch, files["lifeboatd"])
 	if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 {
 		t.Errorf("%s: lifeboatd needs the libraries %v (%v), want a static program", arch, libraries, err)
 	}
@@ -116,5 +122,31 @@ func checkPlatform(t *testing.T, s source.Source, img v1.Image, arch string, mac
 		if !strings.Contains(licences, want) {
 			t.Errorf("%s: the licences lack %s", arch, want)
 		}
+	}
+}
+
+// checkRuns runs the check of `helm test` with the program, on other processors by emulation.
+func checkRuns(t *testing.T, arch string, program []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lifeboatd")
+	if err := os.WriteFile(path, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	command := []string{path, "check", "--url=" + server.URL}
+	if arch != runtime.GOARCH {
+		names := map[string]string{"amd64": "qemu-x86_64-static", "arm64": "qemu-aarch64-static"}
+		emulator, err := exec.LookPath(names[arch])
+		if err != nil {
+			if os.Getenv("LIFEBOAT_CI") != "" {
+				t.Errorf("%s: CI must have Debian's qemu-user-static: %v", arch, err)
+			}
+			return
+		}
+		command = append([]string{emulator}, command...)
+	}
+	if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+		t.Errorf("%s: lifeboatd check: %v\n%s", arch, err, out)
 	}
 }
