@@ -134,7 +134,7 @@ func (i *identity) assumeRole(w http.ResponseWriter, r *http.Request) {
 		i.refuse(w, fmt.Errorf("%s: %w", r.FormValue("Action"), err))
 		return
 	}
-	type credentials struct{ AccessKeyId, SecretAccessKey, SessionToken, Expiration string } //nolint:revive // AWS's names
+	type credentials struct{ AccessKeyId, SecretAccessKey, SessionToken, Expiration string } // AWS's names
 	err = xml.NewEncoder(w).Encode(struct {
 		XMLName     xml.Name    `xml:"AssumeRoleWithWebIdentityResponse"`
 		Credentials credentials `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
