@@ -114,12 +114,14 @@ type element struct {
 
 // split returns the elements of a text.
 func split(text string) []element {
-	var all []element
+	all := make([]element, 0, len(text))
 	for len(text) > 0 {
-		if at := anySymbol.FindStringIndex(text); at != nil && at[0] == 0 {
-			all = append(all, element{symbol: text[:at[1]]})
-			text = text[at[1]:]
-			continue
+		if text[0] == '{' {
+			if at := anySymbol.FindStringIndex(text); at != nil && at[0] == 0 {
+				all = append(all, element{symbol: text[:at[1]]})
+				text = text[at[1]:]
+				continue
+			}
 		}
 		all = append(all, element{literal: text[0]})
 		text = text[1:]
@@ -160,13 +162,35 @@ func (t Truth) maybe() Truth { return min(t, Maybe) }
 // character).
 func Glob(pattern, text string) Truth {
 	if !Within(pattern) && !Within(text) {
-		return Of(matches(split(pattern), split(text)))
+		return Of(globs(pattern, text))
 	}
 	p, t := split(pattern), split(text)
 	if matches(p, t) {
 		return Yes
 	}
 	return Of(overlap(p, t, true)).maybe()
+}
+
+// globs matches a text without symbols with a pattern without symbols.
+func globs(pattern, text string) bool {
+	p, t := 0, 0
+	star, mark := -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && (pattern[p] == text[t] || pattern[p] == '?'):
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // matches reports whether the pattern matches the text for all values of the symbols.
