@@ -132,24 +132,53 @@ func (w *world) subnets() []string {
 	return ids
 }
 
-// TestHookCreatedAfterGroupLosesMachines shows that the replay reproduces the report: with kOps'
-// order of creation, healthy machines are terminated, or machines without setup come into service.
-func TestHookCreatedAfterGroupLosesMachines(t *testing.T) {
+// TestKopsLosesHealthyMachines shows that the replay reproduces the report with kOps 1.28: healthy
+// machines are terminated, and machines without setup come into service.
+func TestKopsLosesHealthyMachines(t *testing.T) {
 	t.Parallel()
-	found := map[string]int{}
-	for seed := range uint64(20) {
-		synctest.Test(t, func(t *testing.T) {
-			for _, f := range (scenario{way: kops{}, groups: groups()}).play(t, seed) {
-				found[f.kind]++
-			}
-		})
-	}
-	t.Logf("20 times: %v", found)
-	for _, kind := range []string{takenDown, joined, tooEarly, unsettled} {
+	found := kopsFaults(t, kops{minor: 28, once: true}, nil, 20)
+	for _, kind := range []string{takenDown, tooEarly, unsettled} {
 		if found[kind] == 0 {
 			t.Errorf("the replay did not reproduce %q: %v", kind, found)
 		}
 	}
+}
+
+// TestKopsBesideObservingController plays kOps' own groups and boots, with Lifeboat's controller beside
+// them. It has no agent on the machines, and changes nothing about the groups.
+func TestKopsBesideObservingController(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]kops{
+		"1.28":                            {minor: 28, observed: true},
+		"1.28, one try to answer":         {minor: 28, observed: true, once: true},
+		"1.29 to 1.36":                    {minor: 36, observed: true},
+		"1.29 to 1.36, one try to answer": {minor: 36, observed: true, once: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := kopsFaults(t, k, always, max(1, repetitions()/4))
+			for _, kind := range []string{takenDown, joined} {
+				if found[kind] > 0 {
+					t.Errorf("%q happened %d times", kind, found[kind])
+				}
+			}
+		})
+	}
+}
+
+// kopsFaults plays the report several times, and counts the faults by kind.
+func kopsFaults(t *testing.T, k kops, control func(context.Context, *world), times int) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for seed := range uint64(times) {
+		synctest.Test(t, func(t *testing.T) {
+			for _, f := range (scenario{way: k, groups: groups(), control: control}).play(t, seed) {
+				found[f.kind]++
+			}
+		})
+	}
+	t.Logf("%d times: %v", times, found)
+	return found
 }
 
 // TestNineGroupsCreatedAtOnce replays the report with Lifeboat. No instance is in service without

@@ -36,6 +36,7 @@ const (
 	tooEarly  = "in service before it is set up and Ready"
 	neverSet  = "in service, and never set up"
 	takenDown = "taken down while healthy"
+	replaced  = "taken down before it was Ready"
 	joined    = "joined while warming"
 	unsettled = "not as asked for in the end"
 )
@@ -74,7 +75,11 @@ func (j *judge) change(c autoscaling.Change) {
 		j.fault(tooEarly, c.Time, "%s of %s", c.InstanceID, c.Group)
 	case c.To == autoscaling.Terminating || c.To == autoscaling.WarmedTerminating:
 		// This scenario never scales in, and no machine is broken.
-		j.fault(takenDown, c.Time, "%s of %s out of %s: %s", c.InstanceID, c.Group, c.From, c.Cause)
+		kind := replaced
+		if m.isReadyAt(c.Time) {
+			kind = takenDown
+		}
+		j.fault(kind, c.Time, "%s of %s out of %s: %s", c.InstanceID, c.Group, c.From, c.Cause)
 	}
 }
 

@@ -34,8 +34,14 @@ type machine struct {
 // disk is the state that survives a power off.
 type disk struct {
 	mu sync.Mutex
+	diskState
+}
+
+type diskState struct {
 	// begun is set when the first boot begins, done when the setup is complete.
 	begun, done bool
+	// installed is set when nodeup is installed, joined when it has started the kubelet.
+	installed, joined bool
 }
 
 func (d *disk) set(f func(*disk)) {

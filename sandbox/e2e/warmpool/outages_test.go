@@ -39,7 +39,7 @@ func TestOutages(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					lost := 0
 					for _, f := range tt.play(t, seed) {
-						if tt.loses && f.kind == takenDown && strings.Contains(f.text, ":Wait:") {
+						if tt.loses && (f.kind == takenDown || f.kind == replaced) && strings.Contains(f.text, ":Wait:") {
 							lost++
 							continue
 						}
