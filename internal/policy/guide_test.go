@@ -15,13 +15,17 @@ import (
 // The examples of the guide must work when copied. sandbox/e2e tests that the API server accepts
 // them too.
 func TestGuidePoliciesAreValid(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guides/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) < 8 {
-		t.Fatalf("only %d examples", len(blocks))
+	var blocks [][]string
+	for page, least := range map[string]int{"policy.md": 8, "eks.md": 2} {
+		text, err := os.ReadFile("../../docs/guides/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1)
+		if len(found) < least {
+			t.Fatalf("only %d examples in %s", len(found), page)
+		}
+		blocks = append(blocks, found...)
 	}
 	for _, block := range blocks {
 		for document := range strings.SplitSeq(block[1], "\n---\n") {
