@@ -16,10 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-const (
-	hookName     = "lifeboat-launch"
-	templateName = "nodes"
-)
+const templateName = "nodes"
 
 // groups are the nine of the report, three of them with a warm pool.
 func groups() []group {

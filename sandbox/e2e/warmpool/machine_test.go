@@ -3,12 +3,9 @@ package warmpool
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
-
-	awsimds "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/bootagent/boottest"
@@ -164,11 +161,6 @@ func (m *machine) hasKubelet() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.kubelet != nil
-}
-
-// imds reads the machine's own instance metadata.
-func (m *machine) imds() *awsimds.Client {
-	return awsimds.New(awsimds.Options{Endpoint: "http://imds.test", HTTPClient: &http.Client{Transport: m.metadata}})
 }
 
 // setUp is the work of a first boot: packages, images, certificates. A later call returns at once.
