@@ -50,12 +50,19 @@ func (d *doctorRun) admissionPolicies(ctx context.Context) ([]finding.Finding, e
 	if err := d.kube.list(ctx, "bindings of admission policies", &bindings); err != nil {
 		return nil, err
 	}
-	all, err := admission.Check(admission.Found{
+	found := admission.Found{
 		Policies: policies.Items, Bindings: bindings.Items, Agents: has(admission.Agent), Jobs: len(jobs) > 0,
-	})
+		Guard: tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--karpenter-guard").Queue != "",
+	}
+	all, err := admission.Check(found)
 	if err != nil {
 		return nil, err
 	}
+	guard, err := d.guard(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, guard...)
 	if len(all) == 0 { // a request that a missing policy does not refuse says nothing new
 		all = d.tryPolicies(ctx, jobs)
 	}

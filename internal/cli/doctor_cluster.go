@@ -35,6 +35,9 @@ func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 	d.progress.Step("looking for other tools that answer interruptions in the cluster")
 	found, err := findTools(ctx, *d.kube)
 	found.Lifeboat, found.Nodes = d.lifeboat.Running(d.now()), d.nodes
+	if err == nil && found.Karpenter != nil {
+		err = d.defeated(ctx, &found)
+	}
 	if err != nil {
 		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
 	}

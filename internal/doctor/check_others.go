@@ -152,11 +152,17 @@ func (e *diagnosis) otherQueues() map[string][]*rule {
 func checkTools(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	if k := e.cluster.Karpenter; k != nil && polls(k.Version) {
-		all = append(all, finding.Finding{
+		f := finding.Finding{
 			Severity: finding.Warning, ID: idKarpenterPolls, Object: k.Object,
 			Problem: "from v1.12 on it polls DescribeInstanceStatus each minute, and deletes a node for any scheduled event, even one that is days away or completed; it has no option to stop this",
 			Fix:     "remove ec2:DescribeInstanceStatus from the IAM policy of Karpenter's controller, and restart the controller",
-		})
+		}
+		if void := e.cluster.Void; len(void) > 0 && !e.cluster.Guard {
+			f.Severity = finding.Broken
+			f.Problem += "; so it defeats " + joinList(void)
+			f.Fix += "; or turn on the guard: helm upgrade lifeboat … --reuse-values --set karpenter.guard.enabled=true"
+		}
+		all = append(all, f)
 	}
 	if n := e.cluster.NTH; n != nil {
 		// The modes are in its README: a DaemonSet polls every two seconds.

@@ -14,6 +14,10 @@ type Cluster struct {
 	Lifeboat *int
 	// Groups are the cluster's Auto Scaling groups that were read.
 	Groups []Group
+	// Guard is set if Karpenter may not delete nodes whose policy delays or refuses that.
+	Guard bool
+	// Void are the policies, with the reason, that Karpenter defeats if it deletes their nodes.
+	Void []string
 	// Karpenter and NTH (AWS Node Termination Handler) are nil if they do not run, or
 	// if that is unknown.
 	Karpenter, NTH *Tool

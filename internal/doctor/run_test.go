@@ -164,6 +164,12 @@ func TestRun(t *testing.T) {
 		{"Karpenter polls", around(func(c *doctor.Cluster) {
 			c.Karpenter = &doctor.Tool{Object: "deployment kube-system/karpenter", Version: "1.14.1"}
 		}), []string{"warning karpenter-polls deployment kube-system/karpenter"}, "ec2:DescribeInstanceStatus"},
+		{"Karpenter polls, and a policy refuses", around(func(c *doctor.Cluster) {
+			c.Karpenter, c.Void = &doctor.Tool{Object: "k", Version: "1.14.1"}, []string{"policy databases (rule 1 has action: Ignore)"}
+		}), []string{"broken karpenter-polls k"}, "so it defeats policy databases (rule 1 has action: Ignore)"},
+		{"Karpenter polls, and the guard is on", around(func(c *doctor.Cluster) {
+			c.Karpenter, c.Void, c.Guard = &doctor.Tool{Object: "k", Version: "1.14.1"}, []string{"policy databases"}, true
+		}), []string{"warning karpenter-polls k"}, "ec2:DescribeInstanceStatus"},
 		{"Karpenter 1.12 polls", around(func(c *doctor.Cluster) { c.Karpenter = &doctor.Tool{Object: "k", Version: "1.12.0"} }), []string{"warning karpenter-polls k"}, "from v1.12 on"},
 		{"Karpenter 1.11 does not poll", around(func(c *doctor.Cluster) { c.Karpenter = &doctor.Tool{Object: "k", Version: "v1.11.3"} }), []string{}, ""},
 		{"Karpenter of an unknown version may poll", around(func(c *doctor.Cluster) { c.Karpenter = &doctor.Tool{Object: "k", Version: "latest"} }),
