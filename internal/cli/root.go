@@ -58,6 +58,7 @@ func newRoot(s *session) *cobra.Command {
 		newPause(s),
 		newPlan(s),
 		newRelease(s),
+		newReport(s),
 		newResume(s),
 		newWatch(s),
 		newSandbox(s),
