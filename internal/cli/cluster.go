@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type cluster struct {
 	requestTimeout time.Duration
 	// as returns a client that impersonates a user. It is nil for a cluster in memory.
 	as func(user rest.ImpersonationConfig) (client.Client, error)
+	// raw reads a path of the API server that is not an object. It is nil for a cluster in memory.
+	raw func(ctx context.Context, path string) (io.ReadCloser, error)
 }
 
 // connection holds the addresses and credentials of a running sandbox.
@@ -93,7 +96,20 @@ func (s *session) connectKubernetes(context.Context) (cluster, error) {
 		config.Impersonate = user
 		return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	}
-	return cluster{WithWatch: c, name: s.clusterName(loader), requestTimeout: s.flags.RequestTimeout, as: as}, nil
+	return cluster{WithWatch: c, name: s.clusterName(loader), requestTimeout: s.flags.RequestTimeout, as: as, raw: rawReader(config)}, nil
+}
+
+// rawReader reads paths of the API server that are not objects.
+func rawReader(config *rest.Config) func(ctx context.Context, path string) (io.ReadCloser, error) {
+	return func(ctx context.Context, path string) (io.ReadCloser, error) {
+		config := rest.CopyConfig(config)
+		config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+		c, err := rest.UnversionedRESTClientFor(config)
+		if err != nil {
+			return nil, err
+		}
+		return c.Get().RequestURI(path).Stream(ctx)
+	}
 }
 
 // newMapper returns a mapper whose discovery requests have the time limit. They get no

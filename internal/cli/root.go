@@ -63,6 +63,7 @@ func newRoot(s *session) *cobra.Command {
 		newWatch(s),
 		newSandbox(s),
 		newStatus(s),
+		newSupportBundle(s),
 		newUncordon(s),
 		newVersion(s),
 	)

@@ -74,7 +74,7 @@ var floors = [][]string{
 	{"sandbox/kwok", "sandbox/karpenter", "sandbox/controlplane", "sandbox/assets"},
 	{"sandbox/process", "sandbox/netns", "sandbox/clusterdns", "sandbox/images", "sandbox/chart", "sandbox/scenarios"},
 	{"sandbox/osthread"},
-	{"internal/cli/command", "internal/cli/report"},
+	{"internal/cli/command", "internal/cli/report", "internal/cli/bundle"},
 	{"internal/cli/terminal"},
 	{"internal/bootagent/boottest"},
 	{"emulator/emulatortest"},
