@@ -11,3 +11,12 @@ func Gone(i *cloud.Instance) Verdict {
 	}
 	return differ("a notice says that instance %s no longer runs, but EC2 says that it is %s, and its kubelet reports Ready", i.ID, i.State)
 }
+
+// Terminating decides whether EC2 confirms that an instance terminates or is terminated.
+func Terminating(i *cloud.Instance) Verdict {
+	switch {
+	case i == nil, i.State == "shutting-down", i.State == "terminated":
+		return Verdict{Answer: Agree}
+	}
+	return differ("EC2 says that instance %s is %s", i.ID, i.State)
+}

@@ -123,6 +123,18 @@ func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Ver
 	return &v
 }
 
+// isTerminating reports whether EC2 confirms that the instance terminates, as it was asked to.
+func (p *pass) isTerminating(ctx context.Context) bool {
+	id := p.facts.in.Spec.InstanceID
+	return p.verdicts.get("terminating/"+id, p.facts.now, func() corroborate.Verdict {
+		i, err := p.Cloud.Describe(ctx, id)
+		if err != nil {
+			return corroborate.Verdict{Answer: corroborate.Unknown, Why: err.Error()}
+		}
+		return corroborate.Terminating(i)
+	}).Agrees()
+}
+
 // saysGone reports whether a notice that counts says that the instance no longer runs.
 func (f *facts) saysGone() bool {
 	lived := notice.Lived(f.in.Spec.Notices, f.node)

@@ -61,6 +61,7 @@ type instanceHistory struct {
 	deletedAt time.Time
 	// terminated is when the cloud was last asked to terminate it.
 	terminated time.Time
+	ended      bool // EC2 has accepted that
 	writes     int
 	passes     int
 	burst      time.Time // start of the interval in which passes are counted

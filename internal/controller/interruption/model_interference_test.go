@@ -53,7 +53,7 @@ func (b *bookkeeping) powerOff(name, instance string) {
 // terminated ends an instance, after a request to the cloud.
 func (b *bookkeeping) terminated(instance string) {
 	i := b.inst(instance)
-	i.terminated = b.run.c.Now()
+	i.terminated, i.ended = b.run.c.Now(), true
 	b.terminations++
 	b.run.c.After(b.run.c.Between(5*time.Second, 30*time.Second), "power", func() { b.powerOff(i.node, instance) })
 	b.run.c.After(b.run.c.Between(time.Minute, 3*time.Minute), "node", func() {

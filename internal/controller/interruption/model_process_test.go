@@ -217,14 +217,19 @@ func (l *controllerProcess) Terminate(ctx context.Context, instance string) erro
 	})
 }
 
-// Describe simulates EC2, which knows whether an instance runs and which node it is.
+// Describe simulates EC2, which knows whether an instance runs and which node it is. It gives no
+// name or address of an instance that terminates.
 func (l *controllerProcess) Describe(_ context.Context, instance string) (*cloud.Instance, error) {
 	i := l.run.bookkeeping.inst(instance)
-	found := &cloud.Instance{ID: instance, State: "running", DNSName: i.node, SpotStatus: "marked-for-termination"}
-	if !i.off.IsZero() {
-		found.State = "stopped"
+	switch {
+	case i.ended && i.off.IsZero():
+		return &cloud.Instance{ID: instance, State: "shutting-down"}, nil
+	case i.ended:
+		return &cloud.Instance{ID: instance, State: "terminated"}, nil
+	case !i.off.IsZero():
+		return &cloud.Instance{ID: instance, State: "stopped", DNSName: i.node, SpotStatus: "marked-for-termination"}, nil
 	}
-	return found, nil
+	return &cloud.Instance{ID: instance, State: "running", DNSName: i.node, SpotStatus: "marked-for-termination"}, nil
 }
 
 // MayTerminate simulates the cloud; it always may.

@@ -212,6 +212,9 @@ func (b *bookkeeping) checkTermination(q *model.Request) func(error) {
 	if !i.terminated.IsZero() && now.Sub(i.terminated) < time.Minute-behind {
 		b.run.fail("%s: it was asked %s ago", q, now.Sub(i.terminated))
 	}
+	if i.ended {
+		b.run.fail("%s: EC2 has accepted that before", q)
+	}
 	return func(error) {}
 }
 

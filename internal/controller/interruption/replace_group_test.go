@@ -93,6 +93,25 @@ func TestGroupLaunchesReplacement(t *testing.T) {
 	}
 }
 
+// An instance that Lifeboat terminates before its planned change registers no node again.
+func TestTerminatedInstanceAwaitsNoPlannedChange(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(planned("h1", notice.ActionStop, start.Add(3*time.Hour))), pod("web-1"))
+	g.run(2*time.Hour, nil)
+	g.launch(newInstance, "InService")
+	g.boot("new", newInstance)
+	g.run(time.Minute, g.stopsIn(20*time.Second))
+	if len(g.ended) != 1 || len(g.detached) != 1 {
+		t.Fatalf("terminated %v, taken out at %v", g.ended, g.detached)
+	}
+	g.ec2 = map[string]cloud.Instance{instance: {State: "terminated"}}
+	g.remove(g.node())
+	g.run(3*time.Minute, nil)
+	if got := g.record().Status; got.Phase != v1alpha1.PhaseCompleted || len(g.ended) != 1 {
+		t.Errorf("phase %s, terminated %v", got.Phase, g.ended)
+	}
+}
+
 // The group launches no replacement.
 func TestPodsLeaveByLastCall(t *testing.T) {
 	t.Parallel()

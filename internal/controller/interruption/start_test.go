@@ -289,6 +289,27 @@ func TestInstanceIsTerminatedAfterPodsLeft(t *testing.T) {
 	}
 }
 
+// EC2 gives no address of an instance that terminates, so its node cannot be compared with it
+// again.
+func TestAcceptedTerminationIsNotRepeated(t *testing.T) {
+	w := newWorld(t, recordOf(impaired()), node("a", instance), team(terminate))
+	ended := &fakeTerminator{world: w}
+	w.loop.Cloud = ended
+	w.settle(time.Second)
+	w.ec2 = map[string]cloud.Instance{instance: {State: "shutting-down", DNSName: "-"}}
+	for range 5 {
+		w.settle(terminateRetry)
+	}
+	if got := w.record().Status; len(ended.asked) != 1 || got.CompletionTime != nil || w.doubt() != "" {
+		t.Errorf("EC2 was asked %d times; completed at %v; %s", len(ended.asked), got.CompletionTime, w.doubt())
+	}
+	w.remove(w.node())
+	w.settle(terminateRetry)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseCompleted || len(ended.asked) != 1 {
+		t.Errorf("phase %s, asked %d times", got.Phase, len(ended.asked))
+	}
+}
+
 // Anyone who may send to the queue can send a drill, so a drill must not end an instance.
 func TestDrillTerminatesNoInstance(t *testing.T) {
 	n := impaired()

@@ -34,6 +34,8 @@ type outcome struct {
 	// answerable is set once nothing on the node is needed any more, so that lifecycle
 	// hooks can be completed.
 	answerable bool
+	// terminating is set where EC2 confirms the termination that was requested.
+	terminating bool
 	// requeue is when to look again; zero: when something changes.
 	requeue time.Time
 }
@@ -142,7 +144,7 @@ func isHard(d *policy.Decision) bool { return notice.IsFirm(d.Deadline) }
 func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 	end := p.end()
 	switch {
-	case p.facts.awaitsNode(p.decision):
+	case p.facts.awaitsNode(p.decision) && !p.outcome.terminating:
 		end = p.decision.Notice.Deadline.Time.Time
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),

@@ -120,8 +120,9 @@ func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 }
 
 // terminate requests the termination. The intent is written first, so that the request is
-// not repeated at once after a crash. An instance of the control plane is never terminated, not
-// even if policy decided before its node got the label.
+// not repeated at once after a crash. It is repeated each minute until EC2 confirms it. An
+// instance of the control plane is never terminated, not even if policy decided before its
+// node got the label.
 func (p *pass) terminate(ctx context.Context) (bool, error) {
 	if policy.IsControlPlane(p.facts.node) {
 		return true, nil
@@ -130,8 +131,14 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 		p.outcome.wait(p.facts.now.Add(terminateRetry), "cannot terminate the instance: this controller has no cloud")
 		return false, nil
 	}
-	if last := p.facts.drain().TerminationTime; last != nil && p.facts.now.Before(last.Add(terminateRetry)) {
+	switch last := p.facts.drain().TerminationTime; {
+	case last == nil:
+	case p.facts.now.Before(last.Add(terminateRetry)):
 		return p.awaitTermination(last.Time, p.facts.drain().TerminationMessage)
+	case p.isTerminating(ctx):
+		p.outcome.terminating, p.Drain().TerminationMessage = true, ""
+		p.outcome.requeueAt(p.facts.now.Add(terminateRetry))
+		return true, nil
 	}
 	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 		return false, err
