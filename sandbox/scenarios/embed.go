@@ -14,9 +14,6 @@ import (
 //go:embed *.txtar
 var files embed.FS
 
-// FS returns all scenarios, as <name>.txtar.
-func FS() fs.FS { return files }
-
 // Names returns their names, sorted.
 func Names() ([]string, error) {
 	paths, err := fs.Glob(files, "*.txtar")

@@ -63,12 +63,6 @@ type Wanted struct {
 // Name is the name of the Auto Scaling group of a NodeGroup.
 func Name(o *v1alpha1.NodeGroup) string { return cmp.Or(o.Spec.AutoScalingGroup, o.Name) }
 
-// HookNames are the names of the hooks of a NodeGroup that Lifeboat answers.
-func HookNames(o *v1alpha1.NodeGroup) (launch, terminate string) {
-	w := Want(o, "")
-	return w.Launch.Name, w.Terminate.Name
-}
-
 // Want returns the desired state that a NodeGroup declares in the named
 // cluster; empty: unknown.
 func Want(o *v1alpha1.NodeGroup, cluster string) Wanted {

@@ -44,13 +44,6 @@ func (f *Fleet) Machines() []*Machine {
 	return append([]*Machine(nil), f.order...)
 }
 
-// Machine returns the machine of an instance, or nil.
-func (f *Fleet) Machine(id string) *Machine {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.machines[id]
-}
-
 // Stop cuts the power of all machines.
 func (f *Fleet) Stop() {
 	f.cancel()

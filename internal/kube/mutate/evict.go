@@ -18,9 +18,6 @@ import (
 type Answer struct {
 	// Asked is true if the pod was asked to stop, or no longer exists.
 	Asked bool
-	// Taken is true if the API server has accepted the request, so that it need not be
-	// repeated.
-	Taken bool
 	// Refused says why a PodDisruptionBudget, or something else such as an admission webhook,
 	// refuses the request; empty otherwise.
 	Refused string
@@ -67,7 +64,7 @@ func deleteOptions(pod *corev1.Pod, grace *int64) *metav1.DeleteOptions {
 func answer(err error, doing string, pod *corev1.Pod) (Answer, error) {
 	switch {
 	case err == nil:
-		return Answer{Asked: true, Taken: true}, nil
+		return Answer{Asked: true}, nil
 	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), rejection.ByAdmission(err):
 		return Answer{Refused: err.Error()}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):

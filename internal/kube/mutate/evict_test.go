@@ -41,7 +41,7 @@ func TestEvictionResponses(t *testing.T) {
 		want Answer
 		fail bool
 	}{
-		"accepted":                            {want: Answer{Asked: true, Taken: true}},
+		"accepted":                            {want: Answer{Asked: true}},
 		"the pod is gone":                     {err: apierrors.NewNotFound(pods, "a"), want: Answer{Asked: true}},
 		"another pod has its name":            {err: apierrors.NewConflict(pods, "a", errors.New("uid")), want: Answer{Asked: true}},
 		"a budget refuses":                    {err: refusedByBudget(), want: Answer{Refused: "Cannot evict pod as it would violate the pod's disruption budget."}},

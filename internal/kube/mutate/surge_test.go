@@ -110,7 +110,7 @@ func TestSurgeResponses(t *testing.T) {
 		want Answer
 		fail bool
 	}{
-		"accepted":             {want: Answer{Asked: true, Taken: true}},
+		"accepted":             {want: Answer{Asked: true}},
 		"the pod is gone":      {err: apierrors.NewNotFound(pods, "a"), want: Answer{Asked: true}},
 		"the pod changed":      {err: apierrors.NewConflict(pods, "a", errors.New("resourceVersion"))},
 		"the server is busy":   {err: apierrors.NewTooManyRequests("busy", 7), want: Answer{RetryAfter: 7 * time.Second}},
