@@ -30,7 +30,7 @@ func isOfEarlierLife(n *notice.Notice, node *corev1.Node) bool {
 
 // saysGone reports whether the notice says that the instance no longer runs.
 func saysGone(n *notice.Notice) bool {
-	return notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{})
+	return notice.InstanceGone([]v1alpha1.Notice{n.Notice})
 }
 
 // maxFuture is how far in the future a notice can be issued: clocks differ by seconds. A notice

@@ -43,7 +43,7 @@ func dropExcess(joined []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
 	if isFromAgent(added) {
 		limit = MaxFromAgent
 	}
-	ruling, _ := Ruling(joined, since)
+	ruling, _ := Ruling(slices.DeleteFunc(slices.Clone(joined), func(n v1alpha1.Notice) bool { return !isLater(&n, since) }))
 	count, victim := 1, -1
 	for i := range joined[:len(joined)-1] {
 		if isFromAgent(&joined[i]) != isFromAgent(added) {

@@ -49,7 +49,7 @@ func MissedByQueue(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 	for i := range notices {
 		n := &notices[i]
 		late, sent := grace(n.Kind)
-		if !sent || !isSent(n) || ReceivedByQueue(notices, since, n.Kind) || n.Source == SourceQueue || !counts(n, since) {
+		if !sent || !isSent(n) || ReceivedByQueue(notices, since, n.Kind) || n.Source == SourceQueue || n.Withdrawn || !isLater(n, since) {
 			continue
 		}
 		if due := n.ReceivedTime.Add(late); first.Kind == "" || due.Before(first.Due) {

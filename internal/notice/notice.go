@@ -31,16 +31,6 @@ type Notice struct {
 	Account, Region string
 }
 
-// counts reports whether the notice must be acted on: it was received after since and is
-// not withdrawn.
-func counts(n *v1alpha1.Notice, since time.Time) bool {
-	return !n.Withdrawn && isLater(n, since)
-}
-
-func isLater(n *v1alpha1.Notice, since time.Time) bool {
-	return since.IsZero() || n.ReceivedTime.Time.After(since)
-}
-
 // Received returns when the notice was received, and now if its writer's clock was ahead.
 // Use it for durations and schedules. Finished tells by id, and not by time, whether a
 // notice came after a completion.
@@ -68,18 +58,13 @@ func Finished(in *v1alpha1.Interruption) bool {
 	})
 }
 
-// Ruling returns the notice that rules among those that count, that is, those received
-// after since and not withdrawn. The order is: one that says the instance no longer runs;
-// the earliest firm deadline (see IsFirm); a termination by an Auto Scaling group; the earliest soft
-// deadline; the newest. It reports false if none counts.
-func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) {
+// Ruling returns the notice that rules among those that are not withdrawn. The order is: one
+// that says the instance no longer runs; the earliest firm deadline (see IsFirm); a termination by
+// an Auto Scaling group; the earliest soft deadline; the newest. It reports false if there is none.
+func Ruling(notices []v1alpha1.Notice) (v1alpha1.Notice, bool) {
 	var best *v1alpha1.Notice
 	for i := range notices {
-		n := &notices[i]
-		if !counts(n, since) {
-			continue
-		}
-		if best == nil || overrules(n, best) {
+		if n := &notices[i]; !n.Withdrawn && (best == nil || overrules(n, best)) {
 			best = n
 		}
 	}
@@ -89,14 +74,14 @@ func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) 
 	return *best, true
 }
 
-// Deadline returns the deadline that rules among notices that count: the earliest
+// Deadline returns the deadline that rules among notices that are not withdrawn: the earliest
 // firm one (see IsFirm), else the earliest soft one, else nil. Estimates no longer
 // count once the instance is stopped or terminated: its end is known.
-func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
+func Deadline(notices []v1alpha1.Notice) *v1alpha1.Deadline {
 	var best *v1alpha1.Deadline
-	gone := InstanceGone(notices, since)
+	gone := InstanceGone(notices)
 	for _, n := range notices {
-		if n.Deadline == nil || !counts(&n, since) || gone && n.Deadline.Type == v1alpha1.DeadlineEstimated {
+		if n.Deadline == nil || n.Withdrawn || gone && n.Deadline.Type == v1alpha1.DeadlineEstimated {
 			continue
 		}
 		if best == nil || earlier(n.Deadline, best) {
@@ -106,11 +91,9 @@ func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
 	return best
 }
 
-// InstanceGone reports whether a notice that counts says that the instance no longer runs.
-func InstanceGone(notices []v1alpha1.Notice, since time.Time) bool {
-	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
-		return counts(&n, since) && isGone(&n)
-	})
+// InstanceGone reports whether a notice that is not withdrawn says that the instance no longer runs.
+func InstanceGone(notices []v1alpha1.Notice) bool {
+	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool { return !n.Withdrawn && isGone(&n) })
 }
 
 func isGone(n *v1alpha1.Notice) bool {

@@ -118,7 +118,6 @@ func TestRuling(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		notices []v1alpha1.Notice
-		since   time.Time
 		want    string // empty: none
 	}{
 		{name: "none of none"},
@@ -137,11 +136,9 @@ func TestRuling(t *testing.T) {
 		{name: "a hard deadline before an estimated end at the same time", notices: []v1alpha1.Notice{received("b", 1, hard(120)), received("a", 2, estimated(120))}, want: "b"},
 		{name: "an estimated end before an earlier soft deadline", notices: []v1alpha1.Notice{received("a", 0, soft(60)), received("b", 1, estimated(120))}, want: "b"},
 		{name: "a state without the kind is not one", notices: []v1alpha1.Notice{received("a", 0, func(n *v1alpha1.Notice) { n.InstanceState = notice.StateTerminated }), received("b", 1)}, want: "b"},
-		{name: "only what came since", notices: []v1alpha1.Notice{received("a", 0, hard(120)), received("b", 10)}, since: after(1), want: "b"},
-		{name: "nothing came since", notices: []v1alpha1.Notice{received("a", 0, hard(120))}, since: after(5)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok := notice.Ruling(c.notices, c.since)
+			got, ok := notice.Ruling(c.notices)
 			if got.ID != c.want || ok != (c.want != "") {
 				t.Errorf("got %q, %t; want %q", got.ID, ok, c.want)
 			}
@@ -153,7 +150,6 @@ func TestDeadline(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		notices []v1alpha1.Notice
-		since   time.Time
 		want    *v1alpha1.Deadline
 	}{
 		{name: "none of none"},
@@ -163,10 +159,9 @@ func TestDeadline(t *testing.T) {
 		{name: "an estimate counts no more once the end is known", notices: []v1alpha1.Notice{received("a", 0, estimated(120)), received("b", 200, hard(200), state(notice.StateTerminated))}, want: notice.At(after(200), v1alpha1.DeadlineHard)},
 		{name: "a hard one before an earlier soft one", notices: []v1alpha1.Notice{received("a", 0, soft(60)), received("b", 0, hard(120)), received("c", 0, soft(30))}, want: notice.At(after(120), v1alpha1.DeadlineHard)},
 		{name: "the earliest hard one", notices: []v1alpha1.Notice{received("a", 0, hard(120)), received("b", 0, hard(90)), received("c", 0, hard(110))}, want: notice.At(after(90), v1alpha1.DeadlineHard)},
-		{name: "only what came since", notices: []v1alpha1.Notice{received("a", 0, hard(90)), received("b", 10, hard(200))}, since: after(1), want: notice.At(after(200), v1alpha1.DeadlineHard)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, notice.Deadline(c.notices, c.since)); diff != "" {
+			if diff := cmp.Diff(c.want, notice.Deadline(c.notices)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -175,7 +170,7 @@ func TestDeadline(t *testing.T) {
 
 func TestDeadlineIsACopy(t *testing.T) {
 	notices := []v1alpha1.Notice{received("a", 0, hard(120))}
-	notice.Deadline(notices, time.Time{}).Type = v1alpha1.DeadlineSoft
+	notice.Deadline(notices).Type = v1alpha1.DeadlineSoft
 	if notices[0].Deadline.Type != v1alpha1.DeadlineHard {
 		t.Error("changing the answer changed the notice")
 	}
@@ -187,14 +182,16 @@ func TestInstanceGone(t *testing.T) {
 		notice.StateStopping: false, notice.StateShuttingDown: false, "running": false, "": false,
 	} {
 		n := received("a", 0, state(s))
-		if got := notice.InstanceGone([]v1alpha1.Notice{received("b", 0, hard(1)), n}, time.Time{}); got != want {
+		if got := notice.InstanceGone([]v1alpha1.Notice{received("b", 0, hard(1)), n}); got != want {
 			t.Errorf("%q: %t", s, got)
 		}
-		if notice.InstanceGone([]v1alpha1.Notice{n}, after(1)) {
+		n.Withdrawn = true
+		if notice.InstanceGone([]v1alpha1.Notice{n}) {
 			t.Errorf("%q: gone by a notice that does not count", s)
 		}
+		n.Withdrawn = false
 		n.Kind = notice.KindSpotInterruption
-		if notice.InstanceGone([]v1alpha1.Notice{n}, time.Time{}) {
+		if notice.InstanceGone([]v1alpha1.Notice{n}) {
 			t.Errorf("%q: gone by a notice of another kind", s)
 		}
 	}
@@ -226,21 +223,18 @@ func TestArrivalOrderDoesNotChangeDeadline(t *testing.T) {
 		if len(first) != len(all) {
 			t.Fatalf("seed %d: %d of %d notices recorded", seed, len(first), len(all))
 		}
-		since := after(r.IntN(100))
 		for range 5 {
 			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			then := record()
-			for _, since := range []time.Time{{}, since} {
-				if diff := cmp.Diff(notice.Deadline(first, since), notice.Deadline(then, since)); diff != "" {
-					t.Fatalf("seed %d: deadline (-first +then)\n%s", seed, diff)
-				}
-				if a, b := notice.InstanceGone(first, since), notice.InstanceGone(then, since); a != b {
-					t.Fatalf("seed %d: gone %t, then %t", seed, a, b)
-				}
-				a, ok := notice.Ruling(first, since)
-				if b, okThen := notice.Ruling(then, since); ok != okThen || a.ID != b.ID {
-					t.Fatalf("seed %d: %s rules, then %s", seed, a.ID, b.ID)
-				}
+			if diff := cmp.Diff(notice.Deadline(first), notice.Deadline(then)); diff != "" {
+				t.Fatalf("seed %d: deadline (-first +then)\n%s", seed, diff)
+			}
+			if a, b := notice.InstanceGone(first), notice.InstanceGone(then); a != b {
+				t.Fatalf("seed %d: gone %t, then %t", seed, a, b)
+			}
+			a, ok := notice.Ruling(first)
+			if b, okThen := notice.Ruling(then); ok != okThen || a.ID != b.ID {
+				t.Fatalf("seed %d: %s rules, then %s", seed, a.ID, b.ID)
 			}
 		}
 	}
@@ -259,7 +253,7 @@ func TestFullRecordKeepsDeadline(t *testing.T) {
 			if len(recorded) > notice.MaxPerInstance {
 				t.Fatalf("seed %d: %d notices recorded", seed, len(recorded))
 			}
-			if diff := cmp.Diff(notice.Deadline(all, time.Time{}), notice.Deadline(recorded, time.Time{})); diff != "" {
+			if diff := cmp.Diff(notice.Deadline(all), notice.Deadline(recorded)); diff != "" {
 				t.Fatalf("seed %d: after %d notices (-all +recorded)\n%s", seed, len(all), diff)
 			}
 		}
@@ -298,7 +292,7 @@ func TestOnlyEndedInstancesAreGone(t *testing.T) {
 			if diff := cmp.Diff(c.want, d); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if gone := notice.InstanceGone([]v1alpha1.Notice{received("a", 0, state(c.state))}, time.Time{}); gone != c.gone {
+			if gone := notice.InstanceGone([]v1alpha1.Notice{received("a", 0, state(c.state))}); gone != c.gone {
 				t.Errorf("gone: %t", gone)
 			}
 			if notice.IsFirm(d) != (c.want != nil) || notice.IsEstimated(d) != (c.want != nil && !c.gone) {

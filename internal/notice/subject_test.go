@@ -55,7 +55,7 @@ func TestClosedEventStaysClosed(t *testing.T) {
 		if !notice.AllWithdrawn(record, time.Time{}) {
 			t.Errorf("%s counts", ids(record))
 		}
-		if _, ok := notice.Ruling(record, time.Time{}); ok || notice.Deadline(record, time.Time{}) != nil {
+		if _, ok := notice.Ruling(record); ok || notice.Deadline(record) != nil {
 			t.Errorf("%s rules", ids(record))
 		}
 	}

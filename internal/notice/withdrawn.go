@@ -12,11 +12,16 @@ func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
 	withdrawn := false
 	for i := range notices {
 		switch {
-		case counts(&notices[i], since):
+		case !isLater(&notices[i], since):
+		case !notices[i].Withdrawn:
 			return false
-		case isLater(&notices[i], since):
+		default:
 			withdrawn = true
 		}
 	}
 	return withdrawn
+}
+
+func isLater(n *v1alpha1.Notice, since time.Time) bool {
+	return since.IsZero() || n.ReceivedTime.Time.After(since)
 }

@@ -116,14 +116,14 @@ func (d *Decision) drainsNow() bool {
 
 // decideOn returns the decision for some notices: the one of the highest rank decides.
 func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
-	ruling, ok := notice.Ruling(notices, time.Time{})
+	ruling, ok := notice.Ruling(notices)
 	if !ok {
 		return Decision{}, false
 	}
 	q := &matchContext{node: f.Node, notice: ruling}
 	chosen := q.guard(q.spareControlPlane(q.match(f.Policies)), notices)
 	d := Decision{
-		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices, time.Time{}),
+		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices),
 		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall),
 		Considered:   q.considered,
 	}
@@ -221,7 +221,7 @@ func (c match) regardless(because string) startTime {
 
 // due is the effective deadline: that of the notices, or else one that bounds the drain.
 func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
-	deadline := notice.Deadline(notices, time.Time{})
+	deadline := notice.Deadline(notices)
 	switch {
 	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
 		return deadline

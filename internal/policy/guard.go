@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -34,7 +33,7 @@ func (q *matchContext) howToCorrect() string {
 // guard makes the built-in default wait for approval if it replaces an invalid policy, unless
 // the instance terminates in any case.
 func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
-	deadline := notice.Deadline(notices, time.Time{})
+	deadline := notice.Deadline(notices)
 	switch {
 	case len(q.invalid) == 0, !begins(c.action):
 	case isTermination(q.notice), notice.IsEstimated(deadline), notice.IsFirm(deadline):

@@ -89,7 +89,7 @@ func Priority(in *v1alpha1.Interruption) int {
 	if notice.Finished(in) {
 		return -3 * later
 	}
-	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices), time.Time{})
+	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices))
 	switch {
 	case deadline == nil:
 		return -2 * later

@@ -224,7 +224,7 @@ func TestAgentDoesNotPushOutTheQueue(t *testing.T) {
 			count++
 		}
 	}
-	if ruling, _ := notice.Ruling(all, time.Time{}); ruling.ID != "q" || count > notice.MaxFromAgent {
+	if ruling, _ := notice.Ruling(all); ruling.ID != "q" || count > notice.MaxFromAgent {
 		t.Errorf("%s rules, %d of the agent: %v", ruling.ID, count, w.IDs(instance))
 	}
 }

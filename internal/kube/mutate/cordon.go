@@ -125,70 +125,37 @@ func setLabel(n *corev1.Node, key, value string) {
 	}
 }
 
-// nodePatch is the difference between two versions of a node that Lifeboat marks, as a merge
-// patch (RFC 7386), in which null removes a field. It is built field by field: in a large
-// reclaim, comparing whole nodes as JSON took a tenth of the time until all were marked.
-type nodePatch struct {
-	Metadata struct {
-		// ResourceVersion is the version that was read: taints are a list that is replaced as
-		// a whole, so another writer's taint would be lost without it.
-		ResourceVersion string             `json:"resourceVersion"`
-		Annotations     map[string]*string `json:"annotations,omitempty"`
-		Labels          map[string]*string `json:"labels,omitempty"`
-	} `json:"metadata"`
-	Spec map[string]any `json:"spec,omitempty"`
-}
-
-// differing returns the patch from one node to another, for the fields that Marked and Restored
-// change, or nil if they are equal.
-func differing(from, to *corev1.Node) *nodePatch {
-	p := &nodePatch{Spec: map[string]any{}}
-	p.Metadata.ResourceVersion = from.ResourceVersion
-	p.Metadata.Annotations = entry(from.Annotations, to.Annotations, v1alpha1.AnnotationOriginalState)
-	p.Metadata.Labels = entry(from.Labels, to.Labels, v1alpha1.LabelExcludeBalancers)
-	if from.Spec.Unschedulable != to.Spec.Unschedulable {
-		p.Spec["unschedulable"] = nil
-		if to.Spec.Unschedulable {
-			p.Spec["unschedulable"] = true
-		}
-	}
-	if !equality.Semantic.DeepEqual(from.Spec.Taints, to.Spec.Taints) {
-		p.Spec["taints"] = to.Spec.Taints // null if none is left
-	}
-	if len(p.Metadata.Annotations) == 0 && len(p.Metadata.Labels) == 0 && len(p.Spec) == 0 {
-		return nil
-	}
-	return p
-}
-
-// entry returns the new value of a map entry if it differs; a nil value removes it.
-func entry(from, to map[string]string, key string) map[string]*string {
-	was, had := from[key]
-	is, has := to[key]
-	switch {
-	case was == is && had == has:
-		return nil
-	case has:
-		return map[string]*string{key: &is}
-	}
-	return map[string]*string{key: nil}
-}
-
 // changeNode patches a node, and reports whether it differed. The API server returns only the
 // metadata and does not check for unknown fields: a node is large.
 func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bool, error) {
-	patch := differing(from, to)
-	if patch == nil {
-		return false, nil
-	}
-	text, err := json.Marshal(patch)
-	if err != nil {
-		return false, fmt.Errorf("writing the patch: %w", err)
+	patch, err := nodePatch(from, to)
+	if patch == nil || err != nil {
+		return false, err
 	}
 	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: from.Name}}
 	answer.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	if err := c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, text), client.FieldValidation(metav1.FieldValidationIgnore)); err != nil {
+	if err := c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldValidation(metav1.FieldValidationIgnore)); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// nodePatch returns the patch from one node to another, or nil if they are equal. It has the
+// resource version that was read: taints are a list that is replaced as a whole, so another
+// writer's taint would be lost without it.
+func nodePatch(from, to *corev1.Node) ([]byte, error) {
+	was, is := markedPart(from), markedPart(to)
+	if equality.Semantic.DeepEqual(was, is) {
+		return nil, nil
+	}
+	return client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}).Data(is)
+}
+
+// markedPart returns the fields of a node that Marked and Restored change. In a large reclaim,
+// comparing whole nodes as JSON took a tenth of the time until all were marked.
+func markedPart(node *corev1.Node) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: node.ResourceVersion, Annotations: node.Annotations, Labels: node.Labels},
+		Spec:       corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
+	}
 }
