@@ -25,35 +25,26 @@ type budget struct {
 	first    string // the first pod that took from it
 }
 
-// pdbState keeps the budgets by namespace, so that a plan grants no more evictions than the API
-// server would.
-type pdbState struct {
-	byNamespace map[string][]*budget
-}
+// pdbState has the budgets of the pods' namespaces by namespace, so that a plan grants no more
+// evictions than the API server would.
+type pdbState map[string][]*budget
 
-func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *pdbState {
-	l := &pdbState{byNamespace: map[string][]*budget{}}
+func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) pdbState {
+	l := pdbState{}
 	for _, pod := range pods {
-		if pod != nil {
-			l.byNamespace[pod.Namespace] = nil
-		}
+		l[pod.Namespace] = nil
 	}
 	for _, pdb := range pdbs {
-		if pdb == nil {
-			continue
-		}
-		if _, wanted := l.byNamespace[pdb.Namespace]; !wanted {
+		if _, wanted := l[pdb.Namespace]; !wanted {
 			continue
 		}
 		// Same rules as the API server: a budget with a malformed or missing selector covers
 		// no pod; an empty selector covers all.
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err != nil {
-			continue
+		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
+			l[pdb.Namespace] = append(l[pdb.Namespace], &budget{PodDisruptionBudget: pdb, selector: selector})
 		}
-		l.byNamespace[pdb.Namespace] = append(l.byNamespace[pdb.Namespace], &budget{PodDisruptionBudget: pdb, selector: selector})
 	}
-	for _, budgets := range l.byNamespace {
+	for _, budgets := range l {
 		slices.SortFunc(budgets, func(a, b *budget) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 		})
@@ -61,9 +52,9 @@ func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *pdbS
 	return l
 }
 
-func (l *pdbState) covering(pod *corev1.Pod) []*budget {
+func (l pdbState) covering(pod *corev1.Pod) []*budget {
 	var covering []*budget
-	for _, b := range l.byNamespace[pod.Namespace] {
+	for _, b := range l[pod.Namespace] {
 		if b.selector.Matches(labels.Set(pod.Labels)) {
 			covering = append(covering, b)
 		}

@@ -27,10 +27,8 @@ const (
 
 // planContext is the input of the rules: the facts, prepared once for each plan.
 type planContext struct {
-	now    time.Time
-	facts  *Facts
-	mode   v1alpha1.DoNotDisrupt
-	margin time.Duration
+	now   time.Time
+	facts *Facts
 	// deadline is the firm deadline, and latest is when pods must have stopped; both are zero
 	// without a firm deadline.
 	deadline, latest time.Time
@@ -77,17 +75,15 @@ type podState struct {
 }
 
 func newPlanContext(f Facts) *planContext {
-	s := &planContext{now: f.Now, facts: &f, mode: f.DoNotDisrupt, margin: max(f.Margin, 0), rules: rulesInOrder()}
-	if s.mode == "" {
-		s.mode = v1alpha1.DoNotDisruptUntilLastCall
-	}
+	s := &planContext{now: f.Now, facts: &f, rules: rulesInOrder()}
+	f.Margin, f.Pods, f.Budgets = max(f.Margin, 0), withoutNil(f.Pods), withoutNil(f.Budgets)
 	if f.Deadline != nil && f.Deadline.Time.IsZero() {
 		f.Deadline = nil
 	}
 	if notice.IsFirm(f.Deadline) {
 		s.estimated = notice.IsEstimated(f.Deadline)
 		s.deadline = f.Deadline.Time.Time
-		s.latest = s.deadline.Add(-s.margin)
+		s.latest = s.deadline.Add(-f.Margin)
 	}
 	s.gates = inForce(f.Gates, f.Now)
 	s.addCandidates(newPDBState(f.Pods, f.Budgets), compile(f.Workloads))
@@ -96,21 +92,19 @@ func newPlanContext(f Facts) *planContext {
 
 // addCandidates creates the candidates in evaluation order. Pods whose last call has come are first,
 // so that they use a shared budget before pods that can wait.
-func (s *planContext) addCandidates(ledger *pdbState, workloads []workload) {
+func (s *planContext) addCandidates(ledger pdbState, workloads []workload) {
 	for _, pod := range s.facts.Pods {
-		if pod != nil {
-			s.pods = append(s.pods, s.candidate(pod, ledger, workloads))
-		}
+		s.pods = append(s.pods, s.candidate(pod, ledger, workloads))
 	}
 	slices.SortFunc(s.pods, inTurn)
 	if !s.latest.IsZero() {
-		ledger.scheduleSharedBudgets(s.pods)
+		scheduleSharedBudgets(s.pods)
 		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.atLastCall(b) - s.atLastCall(a) })
 	}
 	s.resolveSurged()
 }
 
-func (s *planContext) candidate(pod *corev1.Pod, ledger *pdbState, workloads []workload) *podState {
+func (s *planContext) candidate(pod *corev1.Pod, ledger pdbState, workloads []workload) *podState {
 	c := &podState{
 		pod:     pod,
 		grace:   graceOf(pod),
@@ -120,7 +114,7 @@ func (s *planContext) candidate(pod *corev1.Pod, ledger *pdbState, workloads []w
 	}
 	c.treatment = treatmentOf(workloads, c)
 	c.rank, c.strategy = rankOf(c), s.strategyOf(c)
-	if s.mode != v1alpha1.DoNotDisruptIgnore {
+	if s.facts.DoNotDisrupt != v1alpha1.DoNotDisruptIgnore {
 		c.hold = holdOf(pod, s.now)
 	}
 	if s.deadline.IsZero() || s.facts.InstanceGone || isLeaving(pod) || stays(pod) || c.strategy == v1alpha1.StrategyNever {
@@ -155,7 +149,7 @@ func (s *planContext) graceLeft(c *podState) *int64 {
 		return nil
 	}
 	room := s.latest.Sub(s.now)
-	if s.margin >= time.Second && room < longestGrace {
+	if s.facts.Margin >= time.Second && room < longestGrace {
 		room += time.Second - 1
 	}
 	room = max(room.Truncate(time.Second), shortestGrace)

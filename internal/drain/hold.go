@@ -97,5 +97,5 @@ func (s *planContext) whyOverridden(c *podState) string {
 }
 
 func (s *planContext) respects(c *podState) bool {
-	return s.mode == v1alpha1.DoNotDisruptRespect && c.hold.active()
+	return s.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect && c.hold.active()
 }

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -181,4 +182,9 @@ func wanted(replicas *int32) int32 {
 		return 1
 	}
 	return *replicas
+}
+
+// withoutNil returns the elements that are not nil.
+func withoutNil[T any](all []*T) []*T {
+	return slices.DeleteFunc(slices.Clone(all), func(one *T) bool { return one == nil })
 }

@@ -18,7 +18,7 @@ const successorSettleTime = 10 * time.Second
 // but pods may also wait for do-not-disrupt, a gate, the order of pods or a successor. The first
 // pods must leave early enough for the last to leave by its last call without overriding the
 // budget. The pods are sorted in evaluation order.
-func (l *pdbState) scheduleSharedBudgets(pods []*podState) {
+func scheduleSharedBudgets(pods []*podState) {
 	sharing := map[*budget][]*podState{}
 	for _, c := range pods {
 		if c.lastCall.IsZero() || len(c.budgets) != 1 {

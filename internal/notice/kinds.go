@@ -1,5 +1,7 @@
 package notice
 
+import "time"
+
 // Kinds of notices. The API takes any string; these are the ones that this
 // release understands.
 const (
@@ -83,3 +85,9 @@ func Kinds() []string {
 		KindScheduledChange, KindSpotInterruption,
 	}
 }
+
+// AtRiskFor is how long a node counts as at risk after a notice without a deadline that
+// EC2 usually does not follow up. EC2 never withdraws a rebalance recommendation, and the
+// instance metadata keeps it for the life of the instance (EC2 User Guide, "EC2 instance
+// rebalance recommendations").
+const AtRiskFor = time.Hour

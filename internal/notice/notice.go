@@ -12,12 +12,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// AtRiskFor is how long a node counts as at risk after a notice without a deadline that
-// EC2 usually does not follow up. EC2 never withdraws a rebalance recommendation, and the
-// instance metadata keeps it for the life of the instance (EC2 User Guide, "EC2 instance
-// rebalance recommendations").
-const AtRiskFor = time.Hour
-
 // Notice is one signal from one source that an instance is going away or is unhealthy. It
 // has the form in which a source passes it to the recorder.
 type Notice struct {

@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// The path of one spot notice may have this many files and lines. The target is 30 files
-// and 5,000 lines: lower the limits when the path gets shorter, and never raise them.
+// The path of one spot notice may have this many files and lines. Lower the limits when the path
+// gets shorter, and never raise them.
 const (
 	maxPathFiles = 30
-	maxPathLines = 5240
+	maxPathLines = 5000
 )
 
 // packagesOffPath are packages that files of the path import, with the reason why a reader
@@ -34,6 +34,7 @@ var packagesOffPath = map[string]string{
 var filesOffPath = map[string]string{
 	"internal/controller/interruption/corroborate.go":          "only before what cannot be undone, and for notices that the instance is gone",
 	"internal/controller/interruption/drill.go":                "only for drills",
+	"internal/controller/interruption/evict/limits.go":         "returns at once while fewer than 200 requests are in flight",
 	"internal/controller/interruption/expectations.go":         "remembers which versions this process replaced",
 	"internal/controller/interruption/finished.go":             "after the path: forgets a finished record, and deletes it after its TTL",
 	"internal/controller/interruption/options.go":              "the interfaces and options of the controller",
@@ -45,6 +46,7 @@ var filesOffPath = map[string]string{
 	"internal/controller/interruption/status/metrics_table.go": "metrics",
 	"internal/controller/interruption/status/paused.go":        "only while a pause stops the action",
 	"internal/controller/interruption/steps_pause.go":          "only while a pause stops the action",
+	"internal/controller/interruption/status/reasons.go":       "a table: which events are warnings, are about the node, or can wait",
 	"internal/controller/interruption/status/revert.go":        "only for an eviction that failed after it was marked",
 	"internal/controller/interruption/status/words.go":         "wording",
 	"internal/drain/doc.go":                                    "the package comment",
@@ -78,7 +80,7 @@ var filesOffPath = map[string]string{
 	"internal/intake/sqs/queue.go":                             "the interface and the client of SQS",
 	"internal/intake/sqs/reach.go":                             "only while the queue cannot be reached",
 	"internal/intake/sqs/read.go":                              "for the CLI",
-	"internal/intake/sqs/receivers.go":                         "counts the receivers, which grow only while batches are busy",
+	"internal/intake/sqs/receivers.go":                         "counts the receivers, which grow only while batches are busy, and asks for fewer large messages",
 	"internal/intake/sqs/redrive.go":                           "once, at the start",
 	"internal/intake/sqs/semaphore.go":                         "returns at once while fewer than 64 writes are in flight",
 	"internal/intake/sqs/unreadable.go":                        "only for messages that cannot be decoded",
@@ -194,7 +196,7 @@ func TestHotPathStaysShort(t *testing.T) {
 			t.Errorf("docs/tour.md says to skip %s, which is no package", name)
 		}
 	}
-	t.Logf("the path of one spot notice: %d files, %d lines (limits %d and %d, target 30 and 5000); with the files to skip in the same packages: %d files, %d lines",
+	t.Logf("the path of one spot notice: %d files, %d lines (limits %d and %d); with the files to skip in the same packages: %d files, %d lines",
 		len(p.files), lines, maxPathFiles, maxPathLines, len(p.files)+len(skip), lines+linesOf(t, skip))
 	if len(p.files) > maxPathFiles || lines > maxPathLines {
 		t.Errorf("the path has %d files and %d lines, more than %d and %d: make it shorter", len(p.files), lines, maxPathFiles, maxPathLines)

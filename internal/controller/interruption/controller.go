@@ -49,7 +49,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	now := c.Clock()
 	if c.records.isStale(in.Name, in.ResourceVersion, now) {
-		return reconcile.Result{RequeueAfter: staleCacheRequeue}, nil // the watch enqueues it earlier
+		return reconcile.Result{RequeueAfter: requeueCache}, nil // the watch enqueues it earlier
 	}
 	if notice.Finished(in) {
 		c.forgetFinished(ctx, in)

@@ -175,32 +175,17 @@ func (b *cordonBarrier) pendingBeside(name string, now time.Time, isCordoned fun
 	return 0, nil
 }
 
-// set writes to a map and makes it first where that is necessary.
-func set[V any](m *map[string]V, key string, value V) {
-	if *m == nil {
-		*m = map[string]V{}
-	}
-	(*m)[key] = value
-}
-
-// markAtRisk marks the node so that the scheduler prefers others.
-func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, mutate.MarkAtRisk) }
-
-// markInterrupted cordons the node.
-func markInterrupted(ctx context.Context, p *pass) (bool, error) {
-	return p.mark(ctx, mutate.MarkInterrupted)
-}
-
+// mark cordons the node, or marks it so that the scheduler prefers others.
 func (p *pass) mark(ctx context.Context, mark mutate.Mark) (bool, error) {
 	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // the node is restored, or about to be
 	if node := p.facts.node; node != nil && !over {
 		stale := p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now)
 		switch isCordoned := !p.barrier.cordonTime(p.facts.in.Name, time.Time{}).IsZero(); {
 		case stale && mark == mutate.MarkInterrupted && isCordoned: // by this process
-			p.outcome.requeueAt(p.facts.now.Add(staleCacheRequeue))
+			p.outcome.requeueAt(p.facts.now.Add(requeueCache))
 		case stale: // this process may just have restored it
 			p.outcome.skipWrite = true
-			p.outcome.wait(p.facts.now.Add(staleCacheRequeue), "waits for the cache of nodes")
+			p.outcome.wait(p.facts.now.Add(requeueCache), "waits for the cache of nodes")
 			return false, nil
 		default:
 			if err := p.patchMark(ctx, node, mark); err != nil {
@@ -231,7 +216,7 @@ func awaitCordonBarrier(_ context.Context, p *pass) (bool, error) {
 	}
 	// Many Interruptions with a hard deadline wait at the same time. A write for each
 	// would only say that it waits.
-	p.outcome.skipWrite = isHard(&p.decision)
+	p.outcome.skipWrite = notice.IsFirm(p.decision.Deadline)
 	p.outcome.wait(p.facts.now.Add(p.facts.barrierWait),
 		fmt.Sprintf("waits up to %s for the other interrupted nodes to be cordoned", barrierTimeout))
 	return false, nil

@@ -60,3 +60,11 @@ func (e *expectations) forget(name string) {
 	defer e.mu.Unlock()
 	delete(e.objects, name)
 }
+
+// set writes to a map and makes it first where that is necessary.
+func set[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
+}

@@ -194,7 +194,7 @@ func latest(times ...time.Time) time.Time {
 
 // slack is the additional time that the product gets in a slow run.
 func (r *modelRun) slack() time.Duration {
-	return 3*(r.chaos.lag+r.chaos.sluggish+r.chaos.slow) + staleCacheRequeue
+	return 3*(r.chaos.lag+r.chaos.sluggish+r.chaos.slow) + requeueCache
 }
 
 // podReason is the record's reason for a pod.

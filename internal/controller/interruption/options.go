@@ -18,6 +18,18 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions/status,verbs=patch
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,resourceNames=lifeboat-controller,verbs=get;update
+// +kubebuilder:rbac:groups="",namespace=lifeboat-system,resources=events,verbs=create;patch
+
 // PodSource knows the pods of a node; podwatch.Watcher is one.
 type PodSource interface {
 	// Pods returns the pods bound to a node and whether all are known.

@@ -26,18 +26,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions/status,verbs=patch
-// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies,verbs=list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
-// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,resourceNames=lifeboat-controller,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=lifeboat-system,resources=events,verbs=create;patch
-
 // maxReconciles is how many Interruptions are reconciled at the same time. Passes are
 // short and mostly wait for the API server, whose Priority and Fairness is the limit.
 const maxReconciles = 64
@@ -82,7 +70,6 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 // feedBarrier updates the cordon barrier before an Interruption is enqueued, so that no
 // reconcile misses an Interruption that arrived earlier.
 func (c *Controller) feedBarrier(next handler.TypedFuncs[client.Object, reconcile.Request]) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	fed := next
 	fed.CreateFunc = func(ctx context.Context, e event.CreateEvent, q queue) {
 		c.barrier.observe(nil, e.Object, c.Clock())
@@ -100,12 +87,15 @@ func (c *Controller) feedBarrier(next handler.TypedFuncs[client.Object, reconcil
 	return fed
 }
 
+// queue is the work queue.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 // requests are Interruptions to reconcile, with their priority in the queue.
 type requests map[string]int
 
 // enqueue adds to the queue the Interruptions that an object concerns.
 func enqueue[O any](concerned func(context.Context, O) requests) handler.TypedFuncs[O, reconcile.Request] {
-	add := func(ctx context.Context, o O, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	add := func(ctx context.Context, o O, q queue) {
 		for name, rank := range concerned(ctx, o) {
 			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
 			if ranked, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
@@ -116,16 +106,16 @@ func enqueue[O any](concerned func(context.Context, O) requests) handler.TypedFu
 		}
 	}
 	return handler.TypedFuncs[O, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[O], q queue) {
 			add(ctx, e.Object, q)
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[O], q queue) {
 			add(ctx, e.ObjectNew, q)
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[O], q queue) {
 			add(ctx, e.Object, q)
 		},
-		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[O], q queue) {
 			add(ctx, e.Object, q)
 		},
 	}

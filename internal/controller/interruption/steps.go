@@ -11,19 +11,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-const (
-	// staleCacheRequeue is when to look again at an Interruption whose latest version
-	// is not in the cache yet, in case its watch was lost.
-	staleCacheRequeue = 250 * time.Millisecond
-	// requeueCache is when to look again for a change that no watch reports.
-	requeueCache = 250 * time.Millisecond
-)
+// requeueCache is when to look again after a stale cache, in case its watch was lost, and for a
+// change that no watch reports.
+const requeueCache = 250 * time.Millisecond
 
 // outcome is what the steps did and when to look again.
 type outcome struct {
@@ -67,6 +64,8 @@ type step func(context.Context, *pass) (bool, error)
 
 // stepsFor lists what each action means, in order.
 func stepsFor(a v1alpha1.Action) []step {
+	markAtRisk := func(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, mutate.MarkAtRisk) }
+	markInterrupted := func(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, mutate.MarkInterrupted) }
 	begin := []step{awaitApproval, awaitWindow, awaitBudget}
 	drainNode := []step{
 		markInterrupted, awaitCordonBarrier, awaitPodList, setTerminationTimestamp, orderReplacement, runHooksBefore, evictPods,
@@ -136,8 +135,6 @@ func (p *pass) Checkpoint(ctx context.Context) error {
 
 // Drain is the drain of the status that is being built.
 func (p *pass) Drain() *v1alpha1.DrainStatus { return p.update.Drain() }
-
-func isHard(d *policy.Decision) bool { return notice.IsFirm(d.Deadline) }
 
 // awaitInstanceGone waits until the node or its instance is gone, or its deadline is well
 // past.

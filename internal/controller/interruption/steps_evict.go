@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -38,7 +39,7 @@ func awaitPodList(ctx context.Context, p *pass) (bool, error) {
 		}
 	}
 	if !p.facts.podsKnown {
-		p.outcome.skipWrite = isHard(&p.decision)
+		p.outcome.skipWrite = notice.IsFirm(p.decision.Deadline)
 		p.outcome.wait(p.facts.now.Add(podListRequeue), "waits for the list of the node's pods")
 		return false, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -117,7 +118,7 @@ func awaitTerminationSlot(ctx context.Context, p *pass) (bool, error) {
 }
 
 func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error) {
-	if l == nil || isHard(&p.decision) || p.facts.begun(p.decision) {
+	if l == nil || notice.IsFirm(p.decision.Deadline) || p.facts.begun(p.decision) {
 		return true, nil
 	}
 	sentence, err := p.slots.Acquire(ctx, p.Client, l, p.facts.in, p.facts.now)

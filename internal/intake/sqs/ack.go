@@ -3,12 +3,12 @@ package sqs
 import (
 	"context"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -85,25 +85,23 @@ func newBatcher[E any](send func(context.Context, []E)) *batcher[E] {
 
 // run sends until in is closed and drained and every request has returned.
 func (b *batcher[E]) run(ctx context.Context) {
-	var group sync.WaitGroup
-	defer group.Wait()
-	inFlight := make(chan struct{}, batcherConcurrency)
+	var requests errgroup.Group
+	requests.SetLimit(batcherConcurrency)
 	for entry := range b.in {
 		batch := b.collect(entry)
-		inFlight <- struct{}{}
-		group.Go(func() {
-			defer func() { <-inFlight }()
+		requests.Go(func() error {
 			b.send(ctx, batch)
+			return nil
 		})
 	}
+	_ = requests.Wait() // send logs errors
 }
 
 // collect returns a batch that starts with first: a full one, or what arrived within
 // batchLinger.
 func (b *batcher[E]) collect(first E) []E {
 	batch := append(make([]E, 0, batchSize), first)
-	timer := time.NewTimer(batchLinger)
-	defer timer.Stop()
+	lingered := time.After(batchLinger)
 	for len(batch) < batchSize {
 		select {
 		case entry, open := <-b.in:
@@ -111,7 +109,7 @@ func (b *batcher[E]) collect(first E) []E {
 				return batch
 			}
 			batch = append(batch, entry)
-		case <-timer.C:
+		case <-lingered:
 			return batch
 		}
 	}

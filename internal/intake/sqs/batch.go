@@ -145,7 +145,7 @@ func worst(parts []disposition) disposition {
 
 // recordNotice records one notice of a message.
 func (s *Source) recordNotice(ctx context.Context, m *types.Message, n notice.Notice) disposition {
-	outcome, err := s.recordWithRetry(ctx, isUrgent(&n), func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
+	outcome, err := s.recordWithRetry(ctx, notice.IsFirm(n.Deadline), func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
 	switch {
 	case errors.Is(err, intake.ErrRefused):
 		return s.leaveUnreadable(ctx, m, unreadable("record", "%v", err))
@@ -155,11 +155,6 @@ func (s *Source) recordNotice(ctx context.Context, m *types.Message, n notice.No
 		return disposition{outcome: string(outcome), ack: true}
 	}
 	return s.awaitNode(ctx, m, &n)
-}
-
-// isUrgent reports whether the notice has a hard deadline.
-func isUrgent(n *notice.Notice) bool {
-	return notice.IsFirm(n.Deadline)
 }
 
 // recordWithRetry retries write until it succeeds, is refused, or ctx is done. Retrying

@@ -158,18 +158,7 @@ type envelope struct {
 	Region     string          `json:"region"`
 	Resources  resources       `json:"resources"`
 	Detail     json.RawMessage `json:"detail"`
-
-	// SNS's wrapper (Amazon SNS Developer Guide, "HTTP/HTTPS notification
-	// JSON format"; SQS gets the same).
-	Type    string `json:"Type"`
-	Message string `json:"Message"`
-
-	// Auto Scaling's own message, without EventBridge (Amazon EC2 Auto
-	// Scaling User Guide, "Prepare to add a lifecycle hook").
-	Service             string `json:"Service"`
-	Event               string `json:"Event"`
-	LifecycleTransition string `json:"LifecycleTransition"`
-	AccountID           string `json:"AccountId"`
+	wrapper
 }
 
 // open finds the envelope in a body.

@@ -3,7 +3,6 @@ package sqs
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -59,9 +58,6 @@ func find(source, detailType string) *row {
 	}
 	return nil
 }
-
-// fold undoes the changes of input transformers to words.
-func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 // spotLead is the time from the warning until EC2 reclaims a spot instance or lent
 // capacity. The message of a spot instance does not contain that time (EC2 User Guide,

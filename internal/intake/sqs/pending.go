@@ -125,7 +125,7 @@ func (s *Source) awaitNode(ctx context.Context, m *types.Message, n *notice.Noti
 		return disposition{outcome: string(intake.Foreign), ack: true}
 	}
 	retry := softRetry
-	if isUrgent(n) {
+	if notice.IsFirm(n.Deadline) {
 		retry = urgentRetry
 	}
 	if receives(m) == 1 {

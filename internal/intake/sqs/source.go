@@ -36,7 +36,6 @@ type Source struct {
 	reach   reach
 
 	receivers  receiverPool
-	largest    atomic.Int64 // size of the largest message of the latest batches
 	writes     *prioritySemaphore
 	background *semaphore.Weighted // messages handled in the background
 	pending    pendingMessages
@@ -85,7 +84,7 @@ func (s *Source) Run(ctx context.Context) error {
 func (s *Source) request() *awssqs.ReceiveMessageInput {
 	in := &awssqs.ReceiveMessageInput{
 		QueueUrl:                    aws.String(s.queue),
-		MaxNumberOfMessages:         s.batchSize(),
+		MaxNumberOfMessages:         s.receivers.batchSize(),
 		WaitTimeSeconds:             seconds(s.o.Wait),
 		VisibilityTimeout:           seconds(s.o.Visibility),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
@@ -101,28 +100,9 @@ func (s *Source) request() *awssqs.ReceiveMessageInput {
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) }
 
-const (
-	// maxBackground bounds the messages that are handled, without their bodies, while
-	// their receiver receives again.
-	maxBackground = 1000
-	// receiveBudget is how many bytes of bodies one receive should return. Messages can be
-	// 1 MiB each, and there are up to 16 receivers; AWS's own have a few KiB.
-	receiveBudget = 512 << 10
-)
-
-// batchSize is how many messages to ask for: fewer if the latest were large.
-func (s *Source) batchSize() int32 {
-	return int32(max(1, min(batchSize, receiveBudget/max(1, s.largest.Load()))))
-}
-
-// observeSize remembers the size of the largest message. A batch of smaller ones halves it.
-func (s *Source) observeSize(messages []types.Message) {
-	var largest int64
-	for i := range messages {
-		largest = max(largest, int64(len(aws.ToString(messages[i].Body))))
-	}
-	s.largest.Store(max(largest, s.largest.Load()/2))
-}
+// maxBackground bounds the messages that are handled, without their bodies, while their receiver
+// receives again.
+const maxBackground = 1000
 
 // isBusy reports whether the queue probably holds more. A full batch is no precondition: SQS may
 // return fewer messages than it has (SQS API Reference, ReceiveMessage, MaxNumberOfMessages).
@@ -138,7 +118,7 @@ func (s *Source) receive(ctx context.Context) {
 		case err == nil:
 			pause.reset()
 			s.reached(ctx)
-			s.observeSize(out.Messages)
+			s.receivers.observeSize(out.Messages)
 			s.dispatch(ctx, out.Messages, isBusy(out.Messages, in.MaxNumberOfMessages))
 		case ctx.Err() == nil:
 			s.unreached(ctx, "receive", err)

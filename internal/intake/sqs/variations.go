@@ -17,6 +17,9 @@ func instanceIn(value string) (string, bool) {
 	return last, instanceID.MatchString(last)
 }
 
+// fold undoes the changes of input transformers to words.
+func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
 // derivedID is the id for messages without a usable one: equal content gives equal ids.
 func derivedID(kind, instance string, issued time.Time) string {
 	sum := sha256.Sum256([]byte(kind + "\n" + instance + "\n" + issued.UTC().Format(time.RFC3339Nano)))
@@ -45,6 +48,21 @@ func (r *resources) UnmarshalJSON(data []byte) error {
 		*r = nil
 	}
 	return nil
+}
+
+// wrapper has the fields of messages that EventBridge did not put into the queue.
+type wrapper struct {
+	// SNS's wrapper (Amazon SNS Developer Guide, "HTTP/HTTPS notification
+	// JSON format"; SQS gets the same).
+	Type    string `json:"Type"`
+	Message string `json:"Message"`
+
+	// Auto Scaling's own message, without EventBridge (Amazon EC2 Auto
+	// Scaling User Guide, "Prepare to add a lifecycle hook").
+	Service             string `json:"Service"`
+	Event               string `json:"Event"`
+	LifecycleTransition string `json:"LifecycleTransition"`
+	AccountID           string `json:"AccountId"`
 }
 
 // unwrap returns the envelope that SNS wrapped, or that of Auto Scaling's own message, which

@@ -60,14 +60,15 @@ func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 	if !known || slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint) { // only others change these fields under the weaker mark
 		_, excluded := n.Labels[v1alpha1.LabelExcludeBalancers]
 		was = formerState{Unschedulable: n.Spec.Unschedulable, InBalancers: !excluded}
-		writeBefore(n, was)
+		text, _ := json.Marshal(was) // a struct of two booleans always marshals
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.AnnotationOriginalState, string(text))
 	}
 	effect := corev1.TaintEffectPreferNoSchedule
 	if mark == MarkInterrupted {
 		effect = corev1.TaintEffectNoSchedule
 		n.Spec.Unschedulable = true
-		if was.InBalancers {
-			setLabel(n, v1alpha1.LabelExcludeBalancers, balancerLabelValue)
+		if _, excluded := n.Labels[v1alpha1.LabelExcludeBalancers]; was.InBalancers && !excluded {
+			metav1.SetMetaDataLabel(&n.ObjectMeta, v1alpha1.LabelExcludeBalancers, balancerLabelValue)
 		}
 	}
 	n.Spec.Taints = append(slices.DeleteFunc(n.Spec.Taints, isOurs), corev1.Taint{
@@ -103,26 +104,6 @@ func readBefore(n *corev1.Node) (formerState, bool) {
 		return formerState{InBalancers: true}, true
 	}
 	return was, true
-}
-
-func writeBefore(n *corev1.Node, was formerState) {
-	text, err := json.Marshal(was)
-	if err != nil {
-		return // a struct of two booleans always marshals
-	}
-	if n.Annotations == nil {
-		n.Annotations = map[string]string{}
-	}
-	n.Annotations[v1alpha1.AnnotationOriginalState] = string(text)
-}
-
-func setLabel(n *corev1.Node, key, value string) {
-	if n.Labels == nil {
-		n.Labels = map[string]string{}
-	}
-	if _, ok := n.Labels[key]; !ok {
-		n.Labels[key] = value
-	}
 }
 
 // changeNode patches a node, and reports whether it differed. The API server returns only the

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
@@ -64,25 +65,26 @@ func (w *Watcher) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, err
 
 // Await returns when the pods of a watched node are known, or when ctx ends.
 func (w *Watcher) Await(ctx context.Context, node string) {
-	w.mu.Lock()
-	watched, ok := w.nodes[node]
-	w.mu.Unlock()
-	if !ok {
-		return
-	}
-	select {
-	case <-watched.known:
-	case <-ctx.Done():
+	if watched := w.watchOf(node); watched != nil {
+		select {
+		case <-watched.known:
+		case <-ctx.Done():
+		}
 	}
 }
 
 // Current reports whether a watch of the node's pods is open that continues from the list.
 // If it returns false, pods that were bound to the node since the list may be missing.
 func (w *Watcher) Current(node string) bool {
+	watched := w.watchOf(node)
+	return watched != nil && watched.open.Load()
+}
+
+// watchOf returns the watch of a node, or nil.
+func (w *Watcher) watchOf(node string) *nodeWatch {
 	w.mu.Lock()
-	watched, ok := w.nodes[node]
-	w.mu.Unlock()
-	return ok && watched.isOpen()
+	defer w.mu.Unlock()
+	return w.nodes[node]
 }
 
 // Forget ends the watch of a node.
@@ -115,25 +117,14 @@ type nodeWatch struct {
 	stop    context.CancelFunc
 	known   chan struct{} // closed after the first list
 
+	open atomic.Bool // whether a watch is open
+
 	mu   sync.Mutex
 	pods map[types.UID]*corev1.Pod
-	open bool // whether a watch is open
 }
 
 func newNodeWatch(changed func(), stop context.CancelFunc) *nodeWatch {
 	return &nodeWatch{changed: changed, stop: stop, known: make(chan struct{}), pods: map[types.UID]*corev1.Pod{}}
-}
-
-func (n *nodeWatch) isOpen() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.open
-}
-
-func (n *nodeWatch) setOpen(open bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open = open
 }
 
 // list returns the pods, and whether all of them are known.

@@ -111,8 +111,8 @@ func (s *stream) watch(ctx context.Context) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	defer events.Close()
-	s.setOpen(true)
-	defer s.setOpen(false)
+	s.open.Store(true)
+	defer s.open.Store(false)
 	for {
 		event, err := events.next()
 		if errors.Is(err, io.EOF) {

@@ -18,16 +18,10 @@ import (
 const (
 	// MaxPerNode is how many pods of one node are evicted at the same time.
 	MaxPerNode = 8
-	// maxInFlight is how many requests may be in flight for all nodes. The API server queues at most 300
-	// requests of one client at the level of service accounts, and answers 429 beyond that (Kubernetes, "API
-	// Priority and Fairness"). maxPerNamespace leaves slots to others if the webhook of one tenant takes 10 s.
-	maxInFlight, maxPerNamespace = 200, 100
-	// maxSlow bounds, for all nodes, the requests in flight for pods whose last request
-	// timed out. They must not take the slots of other nodes.
-	maxSlow = 16
-	// Timeout bounds one request. The API server itself retries an eviction for 10 s while others change the
-	// same PodDisruptionBudget (pkg/registry/core/pod/storage, EvictionsRetry). A request that ends sooner may
-	// have used up the budget without an eviction. An admission webhook may take up to 30 s.
+	// Timeout bounds one request. The API server itself retries an eviction for 10 s while
+	// others change the same PodDisruptionBudget (pkg/registry/core/pod/storage,
+	// EvictionsRetry). A request that ends sooner may have used up the budget without an
+	// eviction. An admission webhook may take up to 30 s.
 	Timeout = 12 * time.Second
 	// RetryRefused is when to retry after the API server refused an eviction that the
 	// budget, as cached, allowed. The watch of the budget usually comes first.
@@ -44,15 +38,10 @@ const (
 )
 
 // Evictor sends requests. Its limits apply to all nodes together.
-type Evictor struct {
-	slots, slow *semaphore.Weighted
-	namespaces  sync.Map // *semaphore.Weighted by name
-}
+type Evictor struct{ limits *limits }
 
 // New returns an Evictor.
-func New() *Evictor {
-	return &Evictor{slots: semaphore.NewWeighted(maxInFlight), slow: semaphore.NewWeighted(maxSlow)}
-}
+func New() *Evictor { return &Evictor{limits: newLimits()} }
 
 // Request is a verdict to carry out.
 type Request struct {
@@ -80,27 +69,23 @@ type Result struct {
 // the first timeout it sends no more of them: the next pass begins with those.
 func (e *Evictor) Send(ctx context.Context, c client.Client, now time.Time, requests []Request) []Result {
 	results := make([]Result, len(requests))
-	own := semaphore.NewWeighted(MaxPerNode)
+	node := semaphore.NewWeighted(MaxPerNode)
 	var (
 		sent    sync.WaitGroup
 		stopped atomic.Bool
 	)
 	for i, r := range requests {
 		results[i] = notSent(r)
-		namespace, _ := e.namespaces.LoadOrStore(r.Verdict.Pod.Namespace, semaphore.NewWeighted(maxPerNamespace))
-		slots := []*semaphore.Weighted{own, namespace.(*semaphore.Weighted), e.slots}
-		if r.TimedOut {
-			slots = []*semaphore.Weighted{own, e.slow}
-		}
-		if acquire(ctx, slots) != nil {
+		release, err := e.limits.acquire(ctx, node, r)
+		if err != nil {
 			continue // the process ends
 		}
 		if stopped.Load() {
-			release(slots)
+			release()
 			continue
 		}
 		sent.Go(func() {
-			defer release(slots)
+			defer release()
 			var timedOut bool
 			if results[i], timedOut = send(ctx, c, now, r.Verdict); timedOut {
 				stopped.Store(true)
@@ -144,7 +129,7 @@ func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) 
 	case timedOut:
 		r.Reason, r.Busy = ReasonTimedOut, true
 	case answer.Refused != "":
-		r.Reason, r.Refused = "the API server refused its "+nameOf(v.Step)+": "+answer.Refused, true
+		r.Reason, r.Refused = "the API server refused its "+requestNames[v.Step]+": "+answer.Refused, true
 		r.RetryAfter = RetryRefused
 	default:
 		if answer.RetryAfter > 0 {
@@ -157,30 +142,7 @@ func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) 
 	return r, timedOut
 }
 
-// nameOf names the request of a step.
-func nameOf(s drain.Step) string {
-	switch s {
-	case drain.StepDelete:
-		return "deletion"
-	case drain.StepSurge:
-		return "change of labels"
-	}
-	return "eviction"
-}
-
-// acquire takes a slot of each semaphore, in their order, or none.
-func acquire(ctx context.Context, slots []*semaphore.Weighted) error {
-	for i, s := range slots {
-		if err := s.Acquire(ctx, 1); err != nil {
-			release(slots[:i])
-			return err
-		}
-	}
-	return nil
-}
-
-func release(slots []*semaphore.Weighted) {
-	for _, s := range slots {
-		s.Release(1)
-	}
+// requestNames name the requests of the steps.
+var requestNames = map[drain.Step]string{
+	drain.StepEvict: "eviction", drain.StepDelete: "deletion", drain.StepSurge: "change of labels",
 }

@@ -100,10 +100,6 @@ func (u *Update) setCondition(typ string, status bool, reason, message string) b
 	return was == nil || was.Status != c.Status || was.Reason != c.Reason
 }
 
-// AfterDeadline is how long after its hard deadline an instance that still exists counts as
-// alive.
-const AfterDeadline = 10 * time.Minute
-
 // phase computes the one-word summary.
 func phase(s *v1alpha1.InterruptionStatus, stage v1alpha1.Phase, withdrawn, hasNode bool, now time.Time) v1alpha1.Phase {
 	if stage != "" && s.CompletionTime == nil {

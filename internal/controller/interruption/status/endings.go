@@ -69,6 +69,10 @@ func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
 	return v1alpha1.PhaseNotified
 }
 
+// AfterDeadline is how long after its hard deadline an instance that still exists counts as
+// alive.
+const AfterDeadline = 10 * time.Minute
+
 // outlived reports whether the deadline is well past, so that a node that still exists counts as
 // alive.
 func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {

@@ -206,18 +206,10 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 		if left.State == VerdictRefused && v.Overrides == "" { // an override is always written first
 			continue
 		}
-		u.keepEntry(*left)
+		u.markedEvicted[left.UID] = *left
 		u.markEvicted(left, v)
 	}
 	return len(u.markedEvicted) > 0
-}
-
-// keepEntry keeps the entry of a pod as it was before it was marked.
-func (u *Update) keepEntry(was v1alpha1.PendingPod) {
-	if u.markedEvicted == nil {
-		u.markedEvicted = map[types.UID]v1alpha1.PendingPod{}
-	}
-	u.markedEvicted[was.UID] = was
 }
 
 func (u *Update) markEvicted(left *v1alpha1.PendingPod, v drain.Verdict) {
@@ -248,7 +240,7 @@ func (u *Update) applyEvictions(o Outcome) {
 		if _, marked := u.markedEvicted[v.Pod.UID]; marked || left == nil || left.State == verdictLost {
 			continue
 		}
-		u.keepEntry(*left)
+		u.markedEvicted[left.UID] = *left
 		switch v.Step {
 		case drain.StepSurge:
 			left.State, left.Reason = string(drain.StepSurge), Clip(v.Reason)

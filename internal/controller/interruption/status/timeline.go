@@ -46,7 +46,7 @@ func (u *Update) RecordAt(at time.Time, reason, message string) {
 	}
 	entry := v1alpha1.TimelineEntry{Time: MicroTime(at), Reason: reason, Message: Clip(message)}
 	u.events, u.timelineDirty = append(u.events, event{TimelineEntry: entry}), true
-	u.material = u.material || isMaterial(reason)
+	u.material = u.material || !reasons[reason].transitional
 }
 
 // recordPod notes what happened to a pod.

@@ -40,7 +40,7 @@ func TestOneEntryForSeveralPods(t *testing.T) {
 	}
 
 	left := pod(3)
-	u.keepEntry(left)
+	u.markedEvicted = map[types.UID]v1alpha1.PendingPod{left.UID: left}
 	u.revertEvicted(&left)
 	u.buildTimeline()
 	want = []string{"before", "cordoned", "default/pod-0 goes now", "default/pod-1 goes now: alone", "default/pod-2 goes now", "drained"}

@@ -119,7 +119,7 @@ type Outcome struct {
 // that comes after an earlier interruption of the same instance was completed begins a
 // new one.
 func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
-	u := &Update{now: now, before: in.DeepCopy(), after: in}
+	u := &Update{now: now, before: in.DeepCopy(), after: in, markedEvicted: map[types.UID]v1alpha1.PendingPod{}}
 	u.entries = u.before.Status.Timeline
 	if done := in.Status.CompletionTime; done != nil {
 		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, HandledNotices: in.Status.HandledNotices}

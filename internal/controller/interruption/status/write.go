@@ -113,10 +113,6 @@ func (w *Writer) patch(ctx context.Context, in *v1alpha1.Interruption, status *v
 // many transitional changes in a drain.
 const FlushInterval = 10 * time.Second
 
-// transitionalReasons are events that every later pass finds again, because it
-// compares the written status with the caches.
-var transitionalReasons = []string{v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonEvictionBlocked}
-
 // deferUntil returns when a transitional change is written, and zero for a material
 // one. It keeps nothing in memory: the pass at that time recomputes the change from
 // the caches.
@@ -166,9 +162,6 @@ func materialPart(s *v1alpha1.InterruptionStatus) *v1alpha1.InterruptionStatus {
 	return m
 }
 
-// isMaterial reports whether an event would be lost if it were not written at once.
-func isMaterial(reason string) bool { return !slices.Contains(transitionalReasons, reason) }
-
 // maxCorrection is by how much the written eviction time of a pod may be wrong
 // without a write for that alone.
 const maxCorrection = 5 * time.Second
@@ -203,30 +196,17 @@ func byUID(pods []v1alpha1.PendingPod) []v1alpha1.PendingPod {
 // related instead of emitting a second Event: Events are most requests for a notice.
 func (w *Writer) emit(u *Update, e event) {
 	typ := corev1.EventTypeNormal
-	switch e.Reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed,
-		v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonLifecycleHookNotManaged,
-		v1alpha1.ReasonNodeConflict, v1alpha1.ReasonContradicted, v1alpha1.ReasonUnconfirmed:
+	if reasons[e.Reason].warning {
 		typ = corev1.EventTypeWarning
 	}
 	var about, related runtime.Object = u.after, nil
 	switch {
 	case e.pod != nil:
 		about, related = e.pod, u.after
-	case u.node != nil && isAboutNode(e.Reason):
+	case u.node != nil && reasons[e.Reason].ofNode:
 		about, related = u.node, u.after
 	case u.node != nil:
 		related = u.node
 	}
 	w.Events.Eventf(about, related, typ, e.Reason, e.Reason, "%s", e.Message)
-}
-
-// isAboutNode reports whether an Event belongs to the node.
-func isAboutNode(reason string) bool {
-	return slices.Contains([]string{
-		v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,
-		v1alpha1.ReasonNodeRestored, v1alpha1.ReasonPostponed, v1alpha1.ReasonTerminated, v1alpha1.ReasonPodLost,
-		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonLifecycleHookPending, v1alpha1.ReasonLifecycleActionSent, v1alpha1.ReasonLifecycleHookNotManaged,
-		v1alpha1.ReasonLifecycleHookCompleted,
-	}, reason)
 }
