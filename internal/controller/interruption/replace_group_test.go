@@ -96,7 +96,9 @@ func TestGroupLaunchesReplacement(t *testing.T) {
 // An instance that Lifeboat terminates before its planned change registers no node again.
 func TestTerminatedInstanceAwaitsNoPlannedChange(t *testing.T) {
 	t.Parallel()
-	g := withGroup(t, recordOf(planned("h1", notice.ActionStop, start.Add(3*time.Hour))), pod("web-1"))
+	n := planned("h1", notice.ActionStop, start.Add(3*time.Hour))
+	n.Source = notice.SourceEC2
+	g := withGroup(t, recordOf(n), pod("web-1"))
 	g.run(2*time.Hour, nil)
 	g.launch(newInstance, "InService")
 	g.boot("new", newInstance)
