@@ -23,7 +23,7 @@ const (
 
 func newSandboxDemo(s *session) *cobra.Command {
 	var f superviseFlags
-	var small bool
+	var small, withConsole bool
 	cmd := &cobra.Command{
 		Use:   "demo [SCENARIO]",
 		Short: "Run a scenario in a new sandbox, and remove the sandbox",
@@ -42,6 +42,7 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 		Example: `  lifeboat sandbox demo
   lifeboat sandbox demo --small
   lifeboat sandbox demo -o json | jq .secondsToSpare
+  lifeboat sandbox demo --small --console
   lifeboat sandbox demo my-scenario.txtar`,
 		Args: command.Arguments(0, 1, "at most one scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,15 +58,16 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 			if !cmd.Flags().Changed("boot-delay") {
 				f.bootDelay = 0 // the scenario sets it
 			}
-			return s.demo(cmd.Context(), f, name)
+			return s.demo(cmd.Context(), f, name, withConsole)
 		},
 	}
 	f.add(s, cmd)
 	cmd.Flags().BoolVar(&small, "small", false, "play "+smallScenario+", without Karpenter")
+	cmd.Flags().BoolVar(&withConsole, "console", false, "serve the console of the sandbox, and keep the sandbox until Ctrl-C")
 	return cmd
 }
 
-func (s *session) demo(ctx context.Context, f superviseFlags, name string) error {
+func (s *session) demo(ctx context.Context, f superviseFlags, name string, withConsole bool) error {
 	sc, err := readScenario(name)
 	if err != nil {
 		return err
@@ -78,9 +80,15 @@ func (s *session) demo(ctx context.Context, f superviseFlags, name string) error
 	options.Name = f.name // the default is the scenario's name, so that a running sandbox is not used
 	render, finish := s.steps()
 	options.Progress = render
-	report, err := s.sandboxes.play(ctx, sc, scenario.Options{
-		Sandbox: options, Moment: scenario.RenderMoment(stream),
-	})
+	play := scenario.Options{Sandbox: options, Moment: scenario.RenderMoment(stream)}
+	if withConsole {
+		play.Up = s.openConsole
+		play.Before = func(ctx context.Context) {
+			s.err.Printf("The sandbox and its console stay until Ctrl-C.\n")
+			<-ctx.Done()
+		}
+	}
+	report, err := s.sandboxes.play(ctx, sc, play)
 	finish()
 	if report != nil {
 		if writeErr := s.writeReport(report); writeErr != nil {

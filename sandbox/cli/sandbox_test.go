@@ -276,3 +276,25 @@ func TestDemoScenario(t *testing.T) {
 		}
 	}
 }
+
+// The demo itself and its report do not differ. The sandbox stays until Ctrl-C.
+func TestDemoConsoleKeepsSandboxUntilCtrlC(t *testing.T) {
+	for _, withConsole := range []bool{false, true} {
+		m := &testHarness{report: &scenario.Report{Passed: true}}
+		args := []string{"demo"}
+		if withConsole {
+			args = append(args, "--console")
+		}
+		if r := (&harness{t: t, setup: m.use}).run(t.Context(), args...); r.code != command.ExitOK {
+			t.Fatalf("exit code %d: %s", r.code, r.err)
+		}
+		if (m.played.Up != nil) != withConsole || (m.played.Before != nil) != withConsole {
+			t.Fatalf("console %v: called when up %v, called before the end %v", withConsole, m.played.Up != nil, m.played.Before != nil)
+		}
+		if withConsole {
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			m.played.Before(ctx) // returns, since ctx ended
+		}
+	}
+}

@@ -20,6 +20,10 @@ type Options struct {
 	Sandbox sandbox.Options
 	// Moment receives the timeline live, one moment at a time. It may be nil.
 	Moment func(Moment)
+	// Up is called when the sandbox is up, and Before when the script has ended, before the sandbox
+	// is removed. They may be nil.
+	Up     func(context.Context, sandbox.State) error
+	Before func(context.Context)
 }
 
 // Run creates a sandbox, runs a scenario on it, and removes the sandbox, also when ctx ends. It
@@ -34,7 +38,16 @@ func Run(ctx context.Context, sc *Scenario, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sb.Down()) }()
-	return Play(ctx, sc, sb, o.Moment)
+	if o.Up != nil {
+		if err := o.Up(ctx, sb.State()); err != nil {
+			return nil, err
+		}
+	}
+	report, err := Play(ctx, sc, sb, o.Moment)
+	if o.Before != nil {
+		o.Before(ctx)
+	}
+	return report, err
 }
 
 // sandboxName makes a valid sandbox name of a scenario's name.
