@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,8 +32,10 @@ const host = "127.0.0.1:8474"
 // errNoWrite is the answer to every call that could change the cluster.
 var errNoWrite = errors.New("the console may only list and watch")
 
-// readOnly permits lists and watches. Lists fail with the error in away.
-func readOnly(away *atomic.Pointer[error]) interceptor.Funcs {
+// readOnly permits lists and watches. Lists fail with the error in away. It closes watched when the
+// watch of interruptions begins.
+func readOnly(away *atomic.Pointer[error], watched chan struct{}) interceptor.Funcs {
+	var once sync.Once
 	return interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
 			if err := away.Load(); err != nil {
@@ -41,7 +44,11 @@ func readOnly(away *atomic.Pointer[error]) interceptor.Funcs {
 			return c.List(ctx, l, o...)
 		},
 		Watch: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) (watch.Interface, error) {
-			return c.Watch(ctx, l, o...)
+			w, err := c.Watch(ctx, l, o...)
+			if _, ok := l.(*v1alpha1.InterruptionList); ok && err == nil {
+				once.Do(func() { close(watched) })
+			}
+			return w, err
 		},
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			return errNoWrite
@@ -71,17 +78,20 @@ type rig struct {
 	*httptest.Server
 	cluster client.WithWatch
 	away    atomic.Pointer[error]
+	watched chan struct{} // closed when the watch of interruptions begins
 }
 
-func start(t *testing.T, change func(*console.Options), objects ...client.Object) *rig {
+func start(t *testing.T, change func(*rig, *console.Options), objects ...client.Object) *rig {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{cluster: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+	r := &rig{
+		cluster: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), watched: make(chan struct{}),
+	}
 	o := console.Options{
-		Client: interceptor.NewClient(r.cluster, readOnly(&r.away)), Cluster: "prod", Program: "lifeboat", Now: time.Now, Hosts: []string{host},
+		Client: interceptor.NewClient(r.cluster, readOnly(&r.away, r.watched)), Cluster: "prod", Program: "lifeboat", Now: time.Now, Hosts: []string{host},
 		Health: func(context.Context) view.Health { return view.Health{Text: "all runs", Problems: []finding.Finding{}} },
 		Nodes:  func(context.Context) ([]string, error) { return []string{"n1"}, nil },
 		Plan: func(_ context.Context, r console.PlanRequest) (view.Plan, error) {
@@ -89,7 +99,7 @@ func start(t *testing.T, change func(*console.Options), objects ...client.Object
 		},
 	}
 	if change != nil {
-		change(&o)
+		change(r, &o)
 	}
 	c := console.New(o)
 	r.Server = httptest.NewUnstartedServer(c.Handler())
@@ -190,6 +200,7 @@ func TestPageFollowsInterruptions(t *testing.T) {
 	r := start(t, nil, interruption("i-1", v1alpha1.PhaseDraining))
 	p := r.open(t)
 	p.until("the first row", func(m message) bool { return len(m.Rows) == 1 && m.Rows[0].Node == "node-of-i-1" })
+	<-r.watched // the fake client forgets changes before a watch
 
 	changed := &v1alpha1.Interruption{}
 	if err := r.cluster.Get(t.Context(), client.ObjectKey{Name: "i-1"}, changed); err != nil {
@@ -214,14 +225,16 @@ func TestChangesAreGathered(t *testing.T) {
 	r := start(t, nil)
 	p := r.open(t)
 	p.until("the empty list", listed)
-	const many = 300
-	go func() {
+	<-r.watched
+	const many = 90 // a watch of the fake client holds 100
+	var creating sync.WaitGroup
+	creating.Go(func() {
 		for i := range many {
 			if err := r.cluster.Create(t.Context(), interruption("i-"+strings.Repeat("x", 1+i%9)+time.Duration(i).String(), v1alpha1.PhaseDraining)); err != nil {
 				t.Error(err)
 			}
 		}
-	}()
+	})
 	seen, messages := map[string]bool{}, 0
 	p.until("all rows", func(m message) bool {
 		messages++
@@ -230,6 +243,7 @@ func TestChangesAreGathered(t *testing.T) {
 		}
 		return len(seen) == many
 	})
+	creating.Wait()
 	if messages > many/3 {
 		t.Errorf("%d messages for %d changes", messages, many)
 	}
@@ -237,8 +251,8 @@ func TestChangesAreGathered(t *testing.T) {
 
 func TestPageShowsThatClusterDoesNotAnswer(t *testing.T) {
 	refused := errors.New("interruptions is forbidden")
-	r := start(t, nil)
-	r.away.Store(&refused)
+	// Before the first list: a watch that has begun does not fail.
+	r := start(t, func(r *rig, _ *console.Options) { r.away.Store(&refused) })
 	p := r.open(t)
 	p.until("the failure", func(m message) bool {
 		return m.Cluster != nil && slices.ContainsFunc(m.Cluster.Failures, func(f string) bool { return strings.Contains(f, "forbidden") })
@@ -283,7 +297,7 @@ func TestPlanAsksPlanner(t *testing.T) {
 	if _, _, body := r.get(t, "GET", "/api/plan?node=n1&kind=spot", nil); !strings.Contains(body, `"title":"n1 spot"`) {
 		t.Error(body)
 	}
-	failing := start(t, func(o *console.Options) {
+	failing := start(t, func(_ *rig, o *console.Options) {
 		o.Plan = func(context.Context, console.PlanRequest) (view.Plan, error) {
 			return view.Plan{}, errors.New(`node "x" not found`)
 		}
