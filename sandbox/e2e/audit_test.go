@@ -27,6 +27,7 @@ rules:
 type request struct {
 	Verb      string
 	User      struct{ Username string }
+	UserAgent string
 	ObjectRef struct{ APIGroup, Resource, Subresource, Name string }
 	// ResponseStatus has no message at level Metadata.
 	ResponseStatus struct{ Code int }
@@ -100,6 +101,22 @@ func (r *rig) removals() map[string]removal {
 			n.cutOff++
 		}
 		out[q.ObjectRef.Name] = n
+	}
+	return out
+}
+
+// removedByStatefulSet returns the pods that a StatefulSet's controller deleted. It deletes a
+// finished pod by name, without its UID, and so can delete the successor
+// (pkg/controller/statefulset/stateful_pod_control.go of Kubernetes 1.36).
+func (r *rig) removedByStatefulSet() map[string]bool {
+	r.t.Helper()
+	out := map[string]bool{}
+	for _, requests := range readAudit(r.t, r.audit) {
+		for _, q := range requests {
+			if strings.HasSuffix(q.UserAgent, "/statefulset-controller") && q.ResponseStatus.Code/100 == 2 {
+				out[q.ObjectRef.Name] = true
+			}
+		}
 	}
 	return out
 }

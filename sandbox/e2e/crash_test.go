@@ -75,10 +75,11 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 	if len(removed) > 0 {
 		t.Errorf("lifeboatd evicted pods of other nodes: %v", removed)
 	}
+	byStatefulSet := r.removedByStatefulSet()
 	for _, a := range l.notOn(interrupted.PrivateDNSName) {
-		// kwok removes a finished pod by name, without the UID, and so can remove its successor.
-		// The audit log above shows that lifeboatd did not.
-		if a.grace == 0 && was[a.name] {
+		// kwok removes a finished pod by name, without the UID, as a StatefulSet's controller does,
+		// and so can remove its successor. The audit log above shows that lifeboatd did not.
+		if was[a.name] && (a.grace == 0 || byStatefulSet[a.name]) {
 			continue
 		}
 		// A StatefulSet's controller may delete a pod that has no node yet.

@@ -220,7 +220,7 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 		b.checkHandled(was, in)
 		before, begun := case_{record: was}.begun(), case_{record: in}.begun()
 		if !begun.IsZero() && begun != before && in.Status.Decision.Action == v1alpha1.ActionTerminate {
-			b.run.c.At(begun.Add(2*time.Minute), "end of "+in.Name, func() { b.checkTerminated(in.Name, begun) })
+			b.run.c.At(latest(begun, now).Add(2*time.Minute), "end of "+in.Name, func() { b.checkTerminated(in.Name, begun) })
 		}
 	}
 	b.checkCounts(in)

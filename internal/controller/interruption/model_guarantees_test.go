@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
@@ -50,6 +51,9 @@ func (b *bookkeeping) checkNoticeHandled(instance, id string, from time.Time) {
 	if at < 0 {
 		return
 	}
+	if meta.IsStatusConditionFalse(in.Status.Conditions, v1alpha1.ConditionCorroborated) {
+		return // the notice does not count until EC2 confirms it
+	}
 	b.obliged++
 	seen := slices.IndexFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == in.Status.LastNoticeID })
 	switch {
@@ -75,7 +79,8 @@ func (b *bookkeeping) checkHandled(was, is *v1alpha1.Interruption) {
 		v, _ := c.ask()
 		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())
 		lately := now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind
-		reclaimed := n.Deadline.Type != v1alpha1.DeadlineSoft && c.node == nil
+		// A reclaim takes the instance before any planned change that is also recorded.
+		reclaimed := c.node == nil && (n.Deadline.Type != v1alpha1.DeadlineSoft || firm(v.notice.Deadline))
 		// An instance whose termination Lifeboat requested counts as alive if it still exists
 		// ten minutes later.
 		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil && v.action == v1alpha1.ActionTerminate
@@ -110,7 +115,7 @@ func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 		return
 	}
 	if in == nil || !ok || v.action != v1alpha1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
-		!firm(v.deadline) || !(case_{record: in}).begun().Equal(begun) {
+		!firm(v.deadline) || !(case_{record: in}).begun().Equal(begun) || !confirmed(v.notice.Kind, in.Spec.Notices) {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), v.deadline.Time.Time)
@@ -124,4 +129,19 @@ func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 		}
 	}
 	b.run.fail("%s had to be terminated by %s: %+v", instance, b.at(v.deadline.Time.Time), in.Status.Drain)
+}
+
+// confirmed reports whether EC2 confirms a kind of notice in the model, so that Lifeboat may end the
+// instance. Its spot requests do. For a scheduled change a poll must have read it, and of the
+// other kinds one notice must come from elsewhere than the agent.
+func confirmed(kind string, all []v1alpha1.Notice) bool {
+	return kind == notice.KindSpotInterruption || slices.ContainsFunc(all, func(n v1alpha1.Notice) bool {
+		switch {
+		case n.Kind != kind || n.Withdrawn:
+			return false
+		case kind == notice.KindScheduledChange:
+			return n.Source == notice.SourceEC2
+		}
+		return n.Source != notice.SourceIMDS
+	})
 }

@@ -153,11 +153,24 @@ func (b *bookkeeping) checkEnd() {
 func (b *bookkeeping) checkUnfinished(in *v1alpha1.Interruption) {
 	d, _ := b.decision(in.Name)
 	it := b.run.life.queue["record "+in.Name]
-	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
+	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() || b.inDoubt(in) {
 		return
+	}
+	if in.Status.Phase == v1alpha1.PhaseQueued && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool { return b.inDoubt(b.recordOf(instanceOf(n))) }) {
+		return // a node that is drained and in doubt still counts in its budget
 	}
 	b.run.fail("%s is not finished: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,
 		meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady).Message, record.Drain(&in.Status).PendingPods, in.Status.Decision)
+}
+
+// inDoubt reports whether a record waits for EC2 to confirm its notice. Without a confirmation
+// its instance is never terminated.
+func (b *bookkeeping) inDoubt(in *v1alpha1.Interruption) bool {
+	if in == nil || notice.Finished(in) {
+		return false
+	}
+	d, ok := b.decision(in.Name)
+	return ok && d.action == v1alpha1.ActionTerminate && !confirmed(d.notice.Kind, in.Spec.Notices)
 }
 
 func (b *bookkeeping) at(t time.Time) string {
