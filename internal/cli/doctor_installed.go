@@ -43,11 +43,13 @@ func (d *doctorRun) readInstallation(ctx context.Context) {
 	for _, part := range []struct {
 		what string
 		read func(context.Context, *doctor.Installation) error
-	}{{"its API", d.readCRDs}, {"its controller", d.readController}, {"its leader", d.readLease}, {"its agents", d.readAgents}, {"its account", d.readAccount}} {
+	}{{"its API", d.readCRDs}, {"its controller", d.readController}, {"its leader", d.readLease}, {"its agents", d.readAgents}} {
 		if err := part.read(ctx, d.lifeboat); err != nil {
 			d.lifeboat.Failed = append(d.lifeboat.Failed, fmt.Sprintf("%s: %v", part.what, err))
 		}
 	}
+	// The account only tells which command installs what is missing, so an error says nothing.
+	d.lifeboat.Account, _ = d.kube.find(ctx, lifeboatController, &corev1.ServiceAccount{})
 	if text := d.lifeboat.Summary(d.now()); text != "" {
 		d.notes = append(d.notes, text)
 	}
@@ -135,11 +137,6 @@ func (d *doctorRun) readLease(ctx context.Context, i *doctor.Installation) error
 		i.Lease = &doctor.Lease{Holder: *s.HolderIdentity, Renewed: s.RenewTime.Time, Duration: time.Duration(*s.LeaseDurationSeconds) * time.Second}
 	}
 	return nil
-}
-
-func (d *doctorRun) readAccount(ctx context.Context, i *doctor.Installation) (err error) {
-	i.Account, err = d.kube.find(ctx, lifeboatController, &corev1.ServiceAccount{})
-	return err
 }
 
 func (d *doctorRun) readAgents(ctx context.Context, i *doctor.Installation) error {

@@ -246,6 +246,8 @@ func TestOperatorPermissions(t *testing.T) {
 		"lifeboat.dev/interruptions create", "lifeboat.dev/interruptions/requests create",
 		"lifeboat.dev/interruptions get", "lifeboat.dev/interruptions list", "lifeboat.dev/interruptions patch", "lifeboat.dev/interruptions watch",
 		"lifeboat.dev/nodegroups get", "lifeboat.dev/nodegroups list", "lifeboat.dev/nodegroups watch",
+		"lifeboat.dev/pauses create", "lifeboat.dev/pauses delete", "lifeboat.dev/pauses get", "lifeboat.dev/pauses list",
+		"lifeboat.dev/pauses update", "lifeboat.dev/pauses watch",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, granted(t, operator(t, alice))); diff != "" {

@@ -109,8 +109,8 @@ func readBefore(n *corev1.Node) (formerState, bool) {
 // changeNode patches a node, and reports whether it differed. The API server returns only the
 // metadata and does not check for unknown fields: a node is large.
 func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bool, error) {
-	patch := nodePatch(from, to)
-	if patch == nil {
+	patch := ownFields(to)
+	if equality.Semantic.DeepEqual(ownFields(from), patch) {
 		return false, nil
 	}
 	text, err := json.Marshal(patch)
@@ -119,43 +119,26 @@ func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bo
 	}
 	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: from.Name}}
 	answer.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	if err := c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, text), client.FieldValidation(metav1.FieldValidationIgnore)); err != nil {
-		return false, err
-	}
-	return true, nil
+	err = c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, text), client.FieldValidation(metav1.FieldValidationIgnore))
+	return err == nil, err
 }
 
-// nodePatch returns the merge patch (RFC 7386) from one node to another, or nil if they are equal.
-// It names the entries that Marked and Restored change. A comparison of the nodes would remove
-// all annotations with the last one of Lifeboat, because the cache keeps no others. The
-// resource version is the one that was read: taints are a list that is replaced as a whole, so
-// another writer's taint would be lost without it.
-func nodePatch(from, to *corev1.Node) map[string]any {
-	metadata, spec := map[string]any{}, map[string]any{}
-	setEntry(metadata, "annotations", from.Annotations, to.Annotations, v1alpha1.AnnotationOriginalState)
-	setEntry(metadata, "labels", from.Labels, to.Labels, v1alpha1.LabelExcludeBalancers)
-	if from.Spec.Unschedulable != to.Spec.Unschedulable {
-		spec["unschedulable"] = to.Spec.Unschedulable
+// ownFields is the merge patch (RFC 7386) with the fields that Marked and Restored change. A patch
+// from a comparison would remove all annotations with Lifeboat's: the cache keeps no others. The
+// resource version protects another writer's taints, because the patch replaces the whole list.
+func ownFields(node *corev1.Node) map[string]any {
+	entry := func(m map[string]string, key string) map[string]any {
+		if value, ok := m[key]; ok {
+			return map[string]any{key: value}
+		}
+		return map[string]any{key: nil} // removes it
 	}
-	if !equality.Semantic.DeepEqual(from.Spec.Taints, to.Spec.Taints) {
-		spec["taints"] = to.Spec.Taints // null if none is left
-	}
-	if len(metadata) == 0 && len(spec) == 0 {
-		return nil
-	}
-	metadata["resourceVersion"] = from.ResourceVersion
-	return map[string]any{"metadata": metadata, "spec": spec}
-}
-
-// setEntry adds the new value of a map entry to a patch if it differs; null removes the entry.
-func setEntry(patch map[string]any, field string, from, to map[string]string, key string) {
-	was, had := from[key]
-	is, has := to[key]
-	switch {
-	case was == is && had == has:
-	case has:
-		patch[field] = map[string]any{key: is}
-	default:
-		patch[field] = map[string]any{key: nil}
+	return map[string]any{
+		"metadata": map[string]any{
+			"resourceVersion": node.ResourceVersion,
+			"annotations":     entry(node.Annotations, v1alpha1.AnnotationOriginalState),
+			"labels":          entry(node.Labels, v1alpha1.LabelExcludeBalancers),
+		},
+		"spec": map[string]any{"unschedulable": node.Spec.Unschedulable, "taints": node.Spec.Taints},
 	}
 }

@@ -123,7 +123,7 @@ func (r *rig) install(ctx context.Context) error {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}}
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: viewer}, Rules: []rbacv1.PolicyRule{
-		read("lifeboat.dev", "interruptions", "interruptionpolicies", "nodegroups"), read("", "nodes", "pods", "persistentvolumeclaims"),
+		read("lifeboat.dev", "interruptions", "interruptionpolicies", "nodegroups", "pauses"), read("", "nodes", "pods", "persistentvolumeclaims"),
 		read("policy", "poddisruptionbudgets"), read("apps", "replicasets", "deployments", "daemonsets"), read("coordination.k8s.io", "leases"),
 	}}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -134,7 +134,7 @@ func (r *rig) install(ctx context.Context) error {
 	if err := errors.Join(r.client.Create(ctx, role), r.client.Create(ctx, binding), r.client.Create(ctx, node)); err != nil {
 		return err
 	}
-	for r.client.List(ctx, &v1alpha1.InterruptionList{}) != nil || r.client.List(ctx, &v1alpha1.NodeGroupList{}) != nil {
+	for r.client.List(ctx, &v1alpha1.InterruptionList{}) != nil || r.client.List(ctx, &v1alpha1.NodeGroupList{}) != nil || r.client.List(ctx, &v1alpha1.PauseList{}) != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
