@@ -186,6 +186,15 @@ type Webhook struct {
 	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	Body string `json:"body,omitempty"`
+	// ValuesFrom reads values for the body from Secrets in Lifeboat's own
+	// namespace. Use it for a credential in the body, such as PagerDuty's routing
+	// key. The body writes the value with the name routingKey as
+	// {{.Values.routingKey}}. The Secret's annotation lifeboat.dev/webhook-hosts
+	// lists the hosts that may receive it. A Secret that contains the URL too
+	// needs no annotation.
+	// +kubebuilder:validation:MaxProperties=8
+	// +optional
+	ValuesFrom map[string]SecretKey `json:"valuesFrom,omitempty"`
 	// Headers are added to the request. The default Content-Type is
 	// application/json.
 	// +kubebuilder:validation:MaxProperties=16

@@ -1437,6 +1437,13 @@ func (in *Webhook) DeepCopyInto(out *Webhook) {
 		*out = new(SecretKey)
 		**out = **in
 	}
+	if in.ValuesFrom != nil {
+		in, out := &in.ValuesFrom, &out.ValuesFrom
+		*out = make(map[string]SecretKey, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Headers != nil {
 		in, out := &in.Headers, &out.Headers
 		*out = make(map[string]string, len(*in))

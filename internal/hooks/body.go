@@ -80,8 +80,8 @@ func Summary(s Subject) string {
 
 // Body returns the body of a webhook request: the rendered template, or else
 // the whole subject as JSON. The JSON has a one-line "text" field for chat
-// systems, with escaped markup.
-func Body(w v1alpha1.Webhook, s Subject) ([]byte, error) {
+// systems, with escaped markup. values are the values of w.ValuesFrom; a missing one is empty.
+func Body(w v1alpha1.Webhook, s Subject, values map[string]string) ([]byte, error) {
 	if w.Body == "" {
 		m := newMessage(s)
 		m.Text = escape(m.Text)
@@ -95,7 +95,12 @@ func Body(w v1alpha1.Webhook, s Subject) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := t.execute(newMessage(s).fields())
+	all, secret := newMessage(s).fields(), fields{}
+	for name := range w.ValuesFrom {
+		secret[name] = values[name]
+	}
+	all["Values"] = secret
+	text, err := t.execute(all)
 	if err != nil {
 		return nil, fmt.Errorf("rendering the body: %w", err)
 	}

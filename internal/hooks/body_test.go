@@ -2,6 +2,7 @@ package hooks_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 func TestDefaultBodyHasAllFields(t *testing.T) {
 	s := subject()
 	s.Message, s.Drill = "the node is cordoned: a < b\n3 pods left", true
-	body, err := hooks.Body(v1alpha1.Webhook{}, s)
+	body, err := hooks.Body(v1alpha1.Webhook{}, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +40,32 @@ func TestSummaryIsOneLineAndShort(t *testing.T) {
 	}
 }
 
+// The bodies of docs/guides/hooks.md.
+const (
+	pagerDuty = `{"routing_key": "{{.Values.routingKey}}", "dedup_key": "{{.UID}}", ` +
+		`"event_action": "{{if or (eq .Reason "Completed") (eq .Reason "NodeRestored")}}resolve{{else}}trigger{{end}}", ` +
+		`"payload": {"summary": {{json .Text}}, "source": "{{.Node}}", "severity": "{{if eq .Reason "PodLost"}}error{{else}}warning{{end}}"}}`
+	alertmanager = `[{"labels": {"alertname": "Lifeboat{{.Reason}}", "node": "{{.Node}}", "kind": "{{.Kind}}", "severity": "warning"}, ` +
+		`"annotations": {"summary": {{json .Text}}}}]`
+)
+
+func TestBodiesInGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guides/hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folded := strings.Join(strings.Fields(string(guide)), " ")
+	for name, body := range map[string]string{"PagerDuty": pagerDuty, "Alertmanager": alertmanager} {
+		if !strings.Contains(folded, body) {
+			t.Errorf("docs/guides/hooks.md has another body for %s", name)
+		}
+	}
+}
+
 func TestBodyFromATemplate(t *testing.T) {
-	endless, hostile, compared := subject(), subject(), subject()
+	endless, hostile, compared, awaiting, completed := subject(), subject(), subject(), subject(), subject()
+	awaiting.Reason, completed.Reason = "AwaitingApproval", "Completed"
+	secret := map[string]v1alpha1.SecretKey{"routingKey": {Name: "pagerduty", Key: "routing-key"}}
 	endless.Deadline = nil
 	hostile.Message = "a <!channel> & <https://example.com|here>\n\", \"x\": \"y"
 	compared.Message = "a & b"
@@ -66,10 +91,16 @@ func TestBodyFromATemplate(t *testing.T) {
 		{"a comparison", `{{if eq .Message "a & b"}}same{{end}}`, compared, "same"},
 		{"functions", `{{printf "%s/%03d %q" .Node .Pods.Total .Kind | json}} {{urlquery "a b"}} {{print 1 2}} {{if and (eq .Policy "kafka") (ne .Pods.Total 3)}}yes{{end}}`, subject(),
 			`"node-a/012 \"SpotInterruption\"" a+b 1 2 yes`},
+		{"PagerDuty", pagerDuty, awaiting, `{"routing_key": "k\"1", "dedup_key": "uid-1", "event_action": "trigger", ` +
+			`"payload": {"summary": "node-a (i-0abc, SpotInterruption): AwaitingApproval: the spot instance is reclaimed", "source": "node-a", "severity": "warning"}}`},
+		{"PagerDuty, at the end", pagerDuty, completed, `{"routing_key": "k\"1", "dedup_key": "uid-1", "event_action": "resolve", ` +
+			`"payload": {"summary": "node-a (i-0abc, SpotInterruption): Completed: the spot instance is reclaimed", "source": "node-a", "severity": "warning"}}`},
+		{"Alertmanager", alertmanager, awaiting, `[{"labels": {"alertname": "LifeboatAwaitingApproval", "node": "node-a", "kind": "SpotInterruption", "severity": "warning"}, ` +
+			`"annotations": {"summary": "node-a (i-0abc, SpotInterruption): AwaitingApproval: the spot instance is reclaimed"}}]`},
 		{"the counts as JSON", `{{json .Pods}}`, subject(), `{"leaving":0,"lost":0,"moved":0,"total":12,"waiting":0}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := hooks.Body(v1alpha1.Webhook{Body: c.template}, c.s)
+			got, err := hooks.Body(v1alpha1.Webhook{Body: c.template, ValuesFrom: secret}, c.s, map[string]string{"routingKey": `k"1`})
 			if err != nil || string(got) != c.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, c.want)
 			}
@@ -110,7 +141,7 @@ func TestTemplateTimeAndMemoryAreLimited(t *testing.T) {
 		{"is huge", strings.Repeat("x", hooks.MaxBody+1), "longer than 65536 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := hooks.Body(v1alpha1.Webhook{Body: c.template}, subject())
+			got, err := hooks.Body(v1alpha1.Webhook{Body: c.template}, subject(), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %d bytes, %v; want an error with %q", len(got), err, c.want)
 			}
@@ -130,7 +161,7 @@ func FuzzBody(f *testing.F) {
 		begun := time.Now()
 		s := subject()
 		s.Message, s.Node = "<!zq>", "\"<!zq>"
-		body, err := hooks.Body(v1alpha1.Webhook{Body: text}, s)
+		body, err := hooks.Body(v1alpha1.Webhook{Body: text}, s, nil)
 		// Without a template the fields are data, and only "text" is for a chat.
 		if text != "" && strings.Contains(string(body), "<!zq>") && !strings.Contains(text, "raw") && !strings.Contains(text, "!zq") {
 			t.Errorf("%q: a mention in %q", text, body)
@@ -224,9 +255,14 @@ func TestCheckWebhookErrorsHideSecrets(t *testing.T) {
 			"headersFrom: X-A needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it",
 			"headersFrom: x-token is in headers too: remove one of the two",
 		}},
+		{"values from Secrets", v1alpha1.Webhook{URL: "https://x", ValuesFrom: map[string]v1alpha1.SecretKey{"a-b": {Name: "a", Key: "b"}, "c": {Name: "a"}}}, []string{
+			"valuesFrom: only a body of your own contains the values: write body, or remove valuesFrom",
+			`valuesFrom: "a-b" cannot be used as .Values.NAME: write letters and digits, such as routingKey`,
+			"valuesFrom: c needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it",
+		}},
 		{"a body that does not parse", v1alpha1.Webhook{URL: "https://x", Body: "{{"}, []string{"body: parsing the template: template: body:1: unclosed action"}},
 		{"a body that does not work", v1alpha1.Webhook{URL: "https://x", Body: "{{.Name}}"}, []string{
-			`body: rendering the body: line 1: there is no field Name: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, and in Pods Total, Moved, Leaving, Waiting and Lost`,
+			`body: rendering the body: line 1: there is no field Name: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, in Pods Total, Moved, Leaving, Waiting and Lost, and in Values the names of valuesFrom`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -134,8 +135,28 @@ func CheckWebhook(w v1alpha1.Webhook) []string {
 		problems = append(problems, checkHeader(name, w.Headers[name])...)
 	}
 	problems = append(problems, checkHeadersFrom(w)...)
-	if _, err := Body(w, sample()); err != nil {
+	problems = append(problems, checkValuesFrom(w)...)
+	if _, err := Body(w, sample(), nil); err != nil {
 		problems = append(problems, "body: "+err.Error())
+	}
+	return problems
+}
+
+// valueName is a name that a template can use as a field.
+var valueName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,62}$`)
+
+func checkValuesFrom(w v1alpha1.Webhook) []string {
+	var problems []string
+	if len(w.ValuesFrom) > 0 && w.Body == "" {
+		problems = append(problems, "valuesFrom: only a body of your own contains the values: write body, or remove valuesFrom")
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.ValuesFrom)) {
+		if !valueName.MatchString(name) {
+			problems = append(problems, fmt.Sprintf("valuesFrom: %q cannot be used as .Values.NAME: write letters and digits, such as routingKey", name))
+		}
+		if from := w.ValuesFrom[name]; from.Name == "" || from.Key == "" {
+			problems = append(problems, fmt.Sprintf("valuesFrom: %s needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it", name))
+		}
 	}
 	return problems
 }

@@ -236,7 +236,7 @@ func field(dot any, names []string) (any, error) {
 			return nil, fmt.Errorf("a single value has no field %s", name)
 		}
 		if dot, ok = in[name]; !ok {
-			return nil, fmt.Errorf("there is no field %s: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, and in Pods Total, Moved, Leaving, Waiting and Lost", name)
+			return nil, fmt.Errorf("there is no field %s: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, in Pods Total, Moved, Leaving, Waiting and Lost, and in Values the names of valuesFrom", name)
 		}
 	}
 	return dot, nil

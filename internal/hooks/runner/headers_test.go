@@ -66,3 +66,39 @@ func TestHeaderFromSecretGoesOnlyToItsHosts(t *testing.T) {
 		})
 	}
 }
+
+// The body can contain an entry of a Secret, with the same protection as a header.
+func TestValueFromSecretGoesOnlyToItsHosts(t *testing.T) {
+	for hosts, want := range map[string]string{
+		"127.0.0.1":   "",
+		"example.com": "the value routingKey in Secret pager (key) may not be sent to HOST: add the host to the Secret's annotation lifeboat.dev/webhook-hosts",
+	} {
+		t.Run(hosts, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusAccepted) })
+			w := newWorld(t, none, webHook("page", s.URL, func(h *v1alpha1.Hook) {
+				h.Webhook.Body = `{"routing_key": "{{.Values.routingKey}}"}`
+				h.Webhook.ValuesFrom = map[string]v1alpha1.SecretKey{"routingKey": {Name: "pager", Key: "key"}}
+			}))
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "lifeboat-system", Name: "pager", Annotations: map[string]string{v1alpha1.AnnotationWebhookHosts: hosts}},
+				Data:       map[string][]byte{"key": []byte("s3cr3t\n")},
+			}
+			if err := w.live.Create(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			w.pass()
+			w.awaitWake()
+			w.pass()
+			got := s.requests()
+			if want == "" && (len(got) != 1 || got[0].body != `{"routing_key": "s3cr3t"}`) {
+				t.Errorf("got %+v", got)
+			}
+			if want := strings.ReplaceAll(want, "HOST", hostOf(s)); want != "" && (len(got) != 0 || w.status[0].Message != want) {
+				t.Errorf("%d requests\ngot  %s\nwant %s", len(got), w.status[0].Message, want)
+			}
+			if strings.Contains(fmt.Sprint(w.status, w.happened), "s3cr3t") {
+				t.Errorf("a secret came out: %v", w.status)
+			}
+		})
+	}
+}

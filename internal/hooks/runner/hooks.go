@@ -144,13 +144,12 @@ func (w *hookPass) start(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1
 
 // startCall starts the webhook request in the background.
 func (w *hookPass) startCall(h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
-	body, err := hooks.Body(*h.Webhook, w.run.Subject)
-	if err != nil {
+	if _, err := hooks.Body(*h.Webhook, w.run.Subject, nil); err != nil {
 		return &startError{err, true}
 	}
 	key, timeout := w.run.Subject.TryKey(h.Name, status.Try), hooks.Timeout(*h)
 	w.hooks.start(key, &webhookCall{
-		webhook: *h.Webhook, body: body, key: key, record: w.run.Subject.Interruption, queueTimeout: timeout, timeout: timeout,
+		webhook: *h.Webhook, subject: w.run.Subject, key: key, record: w.run.Subject.Interruption, queueTimeout: timeout, timeout: timeout,
 	})
 	return nil
 }

@@ -158,14 +158,13 @@ func (s *notifyPass) send(status v1alpha1.NotificationStatus, due []v1alpha1.Tim
 	through := due[len(due)-1].Time
 	subject := s.t.Subject
 	subject.Reason, subject.Message = mostUrgent(due), joined(due)
-	body, err := hooks.Body(s.n.Webhook, subject)
-	if err != nil {
+	if _, err := hooks.Body(s.n.Webhook, subject, nil); err != nil {
 		status.Tries = maxNotifyTries - 1 // a retry would fail again
 		s.failed(status, err.Error(), through)
 		return
 	}
 	s.notifications.start(s.id(status, status.Tries), &webhookCall{
-		webhook: s.n.Webhook, body: body, key: subject.Key("told", s.n.Name, fmt.Sprint(through.UnixMicro())),
+		webhook: s.n.Webhook, subject: subject, key: subject.Key("told", s.n.Name, fmt.Sprint(through.UnixMicro())),
 		record: subject.Interruption, queueTimeout: notifyQueueTimeout, timeout: notifyTimeout, through: through,
 	})
 	s.busyUntil(s.t.Now.Add(notifyTimeout + resultDelay))

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
 // resultLifetime is how long the pool keeps a result. If the status write fails, the
@@ -17,7 +18,7 @@ const resultLifetime = 10 * time.Minute
 // webhookCall is an HTTP request that the pool makes in the background.
 type webhookCall struct {
 	webhook v1alpha1.Webhook
-	body    []byte
+	subject hooks.Subject
 	// key is the value of the Idempotency-Key header.
 	key string
 	// record is the Interruption to reconcile when the call ends.

@@ -24,7 +24,17 @@ func (p *webhookClient) request(ctx context.Context, c *webhookCall) (*http.Requ
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(c.body))
+	values := map[string]string{}
+	for name, from := range c.webhook.ValuesFrom {
+		if values[name], err = p.entry(ctx, &c.webhook, from, "value "+name, target.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	body, err := hooks.Body(c.webhook, c.subject, values)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
 	if err != nil { // the error repeats the URL
 		return nil, fmt.Errorf("%s cannot be called: the URL is not valid", describeWebhook(&c.webhook))
 	}
@@ -33,10 +43,13 @@ func (p *webhookClient) request(ctx context.Context, c *webhookCall) (*http.Requ
 	for name, value := range c.webhook.Headers {
 		r.Header.Set(name, value)
 	}
-	for name := range c.webhook.HeadersFrom {
-		value, err := p.header(ctx, &c.webhook, name, target.Hostname())
+	for name, from := range c.webhook.HeadersFrom {
+		value, err := p.entry(ctx, &c.webhook, from, "header "+name, target.Hostname())
 		if err != nil {
 			return nil, err
+		}
+		if err := hooks.CheckHeaderValue(value); err != nil {
+			return nil, fmt.Errorf("%s cannot be sent: the value %w", describeEntry("header "+name, from), err)
 		}
 		r.Header.Set(name, value)
 	}
@@ -64,18 +77,14 @@ func (p *webhookClient) target(ctx context.Context, w *v1alpha1.Webhook) (*url.U
 	return target, nil
 }
 
-// header returns the value of a header from a Secret. A policy's author may name any of
-// these Secrets and any host. So the Secret itself says to which hosts it may be sent, by
+// entry returns the value of a header or of a field of the body from a Secret. A policy's author may
+// name any of these Secrets and any host. So the Secret itself says to which hosts it may be sent, by
 // its annotation or because it contains the URL.
-func (p *webhookClient) header(ctx context.Context, w *v1alpha1.Webhook, name, host string) (string, error) {
-	from := w.HeadersFrom[name]
-	who := fmt.Sprintf("the header %s in Secret %s (%s)", name, from.Name, from.Key)
+func (p *webhookClient) entry(ctx context.Context, w *v1alpha1.Webhook, from v1alpha1.SecretKey, use, host string) (string, error) {
+	who := describeEntry(use, from)
 	value, secret, err := p.secret(ctx, from, who)
 	if err != nil {
 		return "", err
-	}
-	if err := hooks.CheckHeaderValue(value); err != nil {
-		return "", fmt.Errorf("%s cannot be sent: the value %w", who, err)
 	}
 	if w.URLFrom != nil && w.URLFrom.Name == from.Name {
 		return value, nil
@@ -85,6 +94,11 @@ func (p *webhookClient) header(ctx context.Context, w *v1alpha1.Webhook, name, h
 		return "", fmt.Errorf("%s may not be sent to %s: add the host to the Secret's annotation %s", who, describeWebhook(w), v1alpha1.AnnotationWebhookHosts)
 	}
 	return value, nil
+}
+
+// describeEntry describes an entry of a Secret by its use.
+func describeEntry(use string, from v1alpha1.SecretKey) string {
+	return fmt.Sprintf("the %s in Secret %s (%s)", use, from.Name, from.Key)
 }
 
 // secret returns one entry of a Secret, and the Secret.
