@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("lifeboat-controller"))
+	cloud, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("lifeboat-controller"), awsconfig.WithCredentialsCacheOptions(awshttp.RenewEarly))
 	if err != nil {
 		return fmt.Errorf("configuring the AWS SDK: %w", err)
 	}

@@ -33,12 +33,9 @@ const (
 	longestCall = 25 * time.Second
 )
 
-// lifetimes make the SDK renew credentials every few seconds. It renews those of an endpoint five
-// minutes before they expire, and those of STS when they have expired (aws-sdk-go-v2, config).
-var lifetimes = map[string]time.Duration{
-	irsaAudience:        6 * time.Second,
-	podIdentityAudience: 5*time.Minute + 6*time.Second,
-}
+// lifetime makes lifeboatd renew credentials every few seconds: it does so five minutes before they
+// expire.
+const lifetime = 5*time.Minute + 6*time.Second
 
 // The audiences of the tokens that EKS projects into pods (EKS User Guide, "Assign IAM roles to
 // Kubernetes service accounts" and "Learn how EKS Pod Identity grants pods access").
@@ -118,7 +115,7 @@ func (i *identity) issue(ctx context.Context, token, audience string) (sts.Crede
 	if got := review.Status; !got.Authenticated || got.User.Username != want {
 		return sts.Credentials{}, fmt.Errorf("the token is of %q (%s), want one of %s for %s", got.User.Username, got.Error, want, audience)
 	}
-	until := time.Now().Add(lifetimes[audience]).Truncate(time.Second)
+	until := time.Now().Add(lifetime).Truncate(time.Second)
 	arn := fmt.Sprintf("arn:aws:iam::%s:role/%s", i.w.State().Account, roleName)
 	_, c := i.w.AWS().States.STS.AssumeRole(arn, "pod", until)
 	i.mu.Lock()
