@@ -28,6 +28,7 @@ var lateHooksWarning = map[string]string{
 func newAWSEmit(s *session) *cobra.Command {
 	var f awsFlags
 	var format string
+	var role emit.Role
 	cmd := &cobra.Command{
 		Use:   "emit --cluster NAME",
 		Short: "Print the AWS resources as a template for another tool",
@@ -35,17 +36,25 @@ func newAWSEmit(s *session) *cobra.Command {
 without --account and --region, the tool fills them in.
 
 The template tags its resources as that tool's. lifeboat aws plan checks them and
-leaves changes to the tool.`,
+leaves changes to the tool. With --identity the template also creates the
+controller's IAM role.`,
 		Example: `  lifeboat aws emit --cluster prod > lifeboat.yaml
   aws cloudformation deploy --stack-name lifeboat-prod --template-file lifeboat.yaml
 
-  lifeboat aws emit --cluster prod --format terraform > lifeboat-prod.tf.json`,
+  lifeboat aws emit --cluster prod --format terraform > lifeboat-prod.tf.json
+
+  # Also create the controller's role, and associate it with its service account
+  lifeboat aws emit --cluster prod --identity pod-identity > lifeboat.yaml
+  aws cloudformation deploy --stack-name lifeboat-prod --template-file lifeboat.yaml --capabilities CAPABILITY_IAM`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			text, err := s.template(cmd.Context(), f, format)
+			if err := checkRole(role, format); err != nil {
+				return err
+			}
+			text, err := s.template(cmd.Context(), f, format, role)
 			if err != nil {
 				return err
 			}
@@ -60,15 +69,38 @@ leaves changes to the tool.`,
 	flags.StringVar(&f.account, "account", "", "AWS account (default: the account where the template is applied)")
 	flags.StringVar(&f.region, "region", "", "AWS region (default: the region where the template is applied)")
 	flags.StringVar(&format, "format", formatCloudFormation, "template format: cloudformation (YAML, or JSON with -o json), terraform (JSON syntax), or json (for your own tools)")
+	flags.StringVar(&role.Identity, "identity", "", "also create the controller's IAM role, for this way to get credentials: pod-identity (EKS Pod Identity) or irsa (the OIDC provider of the cluster, with --oidc-issuer)")
+	flags.StringVar(&role.Issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for --identity irsa (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
+	flags.BoolVar(&role.Canary, "canary", false, "with --identity: add the permissions to send probes through the rules and the queue")
+	flags.StringVar(&role.KarpenterQueue, "karpenter-queue", "", "with --identity: add the permissions to forward notices to Karpenter's own queue of this name")
 	return cmd
 }
 
-func (s *session) template(ctx context.Context, f awsFlags, format string) ([]byte, error) {
+// checkRole checks the flags about the controller's role.
+func checkRole(r emit.Role, format string) error {
+	switch {
+	case r.Identity == "" && r != (emit.Role{}):
+		return usageErrorf("--oidc-issuer, --canary and --karpenter-queue are about the controller's role: add --identity pod-identity or --identity irsa")
+	case r.Identity == "":
+		return nil
+	case r.Identity != emit.PodIdentity && r.Identity != emit.IRSA:
+		return usageErrorf("unknown identity %q: write --identity pod-identity or --identity irsa", r.Identity)
+	case r.Identity == emit.IRSA && r.Issuer == "":
+		return usageErrorf("--identity irsa needs the cluster's OIDC issuer: add --oidc-issuer URL (aws eks describe-cluster --name NAME --query cluster.identity.oidc.issuer)")
+	case r.Identity == emit.PodIdentity && r.Issuer != "":
+		return usageErrorf("EKS Pod Identity needs no OIDC issuer: remove --oidc-issuer, or write --identity irsa")
+	case format == formatJSON:
+		return usageErrorf("--identity needs the format cloudformation or terraform: for other tools, lifeboat aws iam -o json prints the role's policies")
+	}
+	return nil
+}
+
+func (s *session) template(ctx context.Context, f awsFlags, format string, role emit.Role) ([]byte, error) {
 	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders}
+	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders, Role: role}
 	if len(groups) > 0 {
 		s.err.Printf("%s\n", lateHooksWarning[format])
 	}

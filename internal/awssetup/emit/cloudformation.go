@@ -68,16 +68,22 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		name, resource := cfnHook(h)
 		resources[name] = resource
 	}
+	outputs := object{
+		"QueueURL":           object{"Description": "for lifeboatd --queue-url", "Value": object{"Ref": cfnQueue}},
+		"QueueARN":           object{"Value": object{"Fn::GetAtt": []string{cfnQueue, "Arn"}}},
+		"DeadLetterQueueURL": object{"Value": object{"Ref": cfnDeadLetter}},
+	}
+	if p.Role.Identity != "" {
+		if err := p.Role.cfnAddRole(w, resources, outputs, tags, ref); err != nil {
+			return nil, err
+		}
+	}
 	return render(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Description": fmt.Sprintf("Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster %s. "+
 			"Printed by `lifeboat aws emit`. One stack per cluster and region.", cluster),
 		"Resources": resources,
-		"Outputs": object{
-			"QueueURL":           object{"Description": "for lifeboatd --queue-url", "Value": object{"Ref": cfnQueue}},
-			"QueueARN":           object{"Value": object{"Fn::GetAtt": []string{cfnQueue, "Arn"}}},
-			"DeadLetterQueueURL": object{"Value": object{"Ref": cfnDeadLetter}},
-		},
+		"Outputs":   outputs,
 	})
 }
 

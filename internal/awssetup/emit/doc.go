@@ -25,6 +25,8 @@ type Place struct {
 	Groups []Group
 	// Senders are those of [awssetup.Wiring].
 	Senders []string
+	// Role is the controller's IAM role, which CloudFormation and Terraform create.
+	Role Role
 }
 
 // placeholders stand for unknown values.

@@ -64,6 +64,13 @@ func TestGolden(t *testing.T) {
 	golden(t, "terraform.tf.json", emitted(t, emit.Terraform, anywhere))
 	golden(t, "terraform-here.tf.json", emitted(t, emit.Terraform, here))
 	golden(t, "wiring.json", emitted(t, emit.JSON, anywhere))
+	podIdentity, irsa := anywhere, here
+	podIdentity.Role = emit.Role{Identity: emit.PodIdentity, Canary: true}
+	irsa.Role = emit.Role{Identity: emit.IRSA, Issuer: "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", KarpenterQueue: "karpenter-prod"}
+	golden(t, "role-cloudformation.json", emitted(t, emit.CloudFormation, podIdentity))
+	golden(t, "role-cloudformation-here.json", emitted(t, emit.CloudFormation, irsa))
+	golden(t, "role-terraform.tf.json", emitted(t, emit.Terraform, podIdentity))
+	golden(t, "role-terraform-here.tf.json", emitted(t, emit.Terraform, irsa))
 	groups := emit.Place{Account: account, Region: region, Groups: twoGroups()}
 	golden(t, "groups-cloudformation.json", emitted(t, emit.CloudFormation, groups))
 	golden(t, "groups-terraform.tf.json", emitted(t, emit.Terraform, groups))

@@ -35,13 +35,19 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 		return nil, err
 	}
 	hooks := p.hooks()
+	outputs := object{
+		label + "_queue_url": object{"description": "for lifeboatd --queue-url", "value": "${aws_sqs_queue." + label + ".id}"},
+		label + "_queue_arn": object{"value": t.queueARN()},
+	}
+	if p.Role.Identity != "" {
+		if err := t.tfAddRole(p.Role, resources, outputs); err != nil {
+			return nil, err
+		}
+	}
 	document := object{
 		"//":       "Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat aws emit`.",
 		"resource": resources,
-		"output": object{
-			label + "_queue_url": object{"description": "for lifeboatd --queue-url", "value": "${aws_sqs_queue." + label + ".id}"},
-			label + "_queue_arn": object{"value": t.queueARN()},
-		},
+		"output":   outputs,
 	}
 	if data := p.data(label); len(data) > 0 {
 		document["data"] = data
