@@ -16,7 +16,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -219,10 +218,10 @@ func (r *rig) node(ctx context.Context, in ec2.Instance) (*corev1.Node, error) {
 func (r *rig) record(ctx context.Context, id string) (*v1alpha1.Interruption, error) {
 	in := &v1alpha1.Interruption{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: id}, in)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	return in, err
+	return in, nil
 }
 
 // reaches waits until an Interruption is in a phase, and returns it.
