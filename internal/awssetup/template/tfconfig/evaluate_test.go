@@ -195,12 +195,27 @@ resource "r" "dynamic" {
 	}
 }
 
+func TestCircularAndMultiplyingModulesEnd(t *testing.T) {
+	files := map[string]string{}
+	for i, name := range []string{"m/a", "m/b", "m/c", "m/d", "m/e", "m/f", "m/g", "m/h"} {
+		files[name+"/main.tf"] = fmt.Sprintf("module \"next\" {\n  source = \"../%c\"\n  count = 100\n}\nmodule \"self\" {\n  source = \"./\"\n}\n", 'b'+i)
+	}
+	files["main.tf"] = "module \"a\" {\n  source = \"./m/a\"\n}\nmodule \"b\" {\n  source = \"./\"\n}\nmodule \"c\" {\n  source = \"./.\"\n}\n"
+	out := evaluate(t, nil, files)
+	for _, want := range []string{"module.b (./)", "module.c (./.)", "module.a.module.self (./)"} {
+		if !slices.Contains(out.Missing, want) {
+			t.Errorf("%s is not among %d missing modules, such as %v", want, len(out.Missing), out.Missing[:min(len(out.Missing), 5)])
+		}
+	}
+}
+
 // FuzzEvaluate checks that no configuration makes Evaluate panic or run forever.
 func FuzzEvaluate(f *testing.F) {
 	for _, text := range []string{
 		`resource "a" "b" { c = a.b.c }`, `locals { a = local.b, b = local.a }`, "module \"a\" { source = \"./\" }", `resource "a" "b" { for_each = a.b }`,
 		`resource "a" "b" { dynamic "x" { for_each = [1] } }`, `variable "v" { type = object({a = optional(list(map(string)))}) }`, `output "o" { value = jsonencode(module.o) }`,
 		`data "a" "b" { c = [for k, v in data.a.b : k => v...] }`, `provider "aws" { region = var.r }`,
+		"module \"a\" { source = \"./\" }\nmodule \"b\" { source = \"./\" }\nmodule \"c\" { source = \"./\" }\n",
 	} {
 		f.Add(text)
 	}

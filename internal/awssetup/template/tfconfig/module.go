@@ -45,10 +45,11 @@ type Assumption struct {
 	Address, On string
 }
 
-// maxWork and maxDepth limit an evaluation: references can be circular.
+// These limit an evaluation: references can be circular, and calls of modules multiply.
 const (
-	maxWork  = 500_000
-	maxDepth = 60
+	maxWork    = 500_000
+	maxDepth   = 60
+	maxModules = 10_000
 )
 
 type evaluator struct {
@@ -58,6 +59,7 @@ type evaluator struct {
 	directories map[string]*directory
 	out         *Result
 	work        int
+	modules     int
 }
 
 // Evaluate evaluates the configuration of a directory. files are the known files by name,
@@ -157,13 +159,14 @@ func (m *module) child(name string) any {
 	address := m.prefixed("module." + name)
 	source, _ := text(m.attributeOf(call, "source"))
 	d := m.fromDisk(m.sourceOf(m, name, source))
-	if d == nil || strings.Count(m.key, ".") > maxDepth/4 {
+	if d == nil || m.isWithin(d) || m.modules > maxModules {
 		m.out.Missing = append(m.out.Missing, fmt.Sprintf("%s (%s)", address, source))
 		m.children[name] = unknown(address)
 		return m.children[name]
 	}
 	key := strings.TrimPrefix(m.key+"."+name, ".")
 	keys, single := m.keys(call, address)
+	m.modules += len(keys)
 	var all []*module
 	for _, k := range keys {
 		all = append(all, m.newModule(d, address+index(k, single), key, m.scope().instance(k, call), call))
@@ -174,6 +177,19 @@ func (m *module) child(name string) any {
 		m.children[name] = calls{all}
 	}
 	return m.children[name]
+}
+
+// isWithin reports whether a module or one of its callers is in the directory. Terraform accepts no
+// module that calls itself.
+func (m *module) isWithin(d *directory) bool {
+	for at := m; ; at = at.call.module {
+		if at.dir == d {
+			return true
+		}
+		if at.call == nil {
+			return false
+		}
+	}
 }
 
 // collection returns the instances of a call as a list or a map.
