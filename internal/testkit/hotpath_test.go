@@ -105,6 +105,7 @@ var filesOffPath = map[string]string{
 	"internal/policy/doc.go":                                   "the package comment",
 	"internal/policy/guard.go":                                 "only where a policy is not valid",
 	"internal/policy/passed_over.go":                           "only for several notices of which none has a firm deadline",
+	"internal/policy/protected.go":                             "only for nodes with do-not-disrupt, and never for a hard deadline",
 	"internal/policy/schedule.go":                              "soft deadlines, windows and lifecycle hooks: nothing of it applies to a hard deadline",
 	"internal/policy/settings.go":                              "validates policies",
 	"internal/policy/validate.go":                              "validates policies",

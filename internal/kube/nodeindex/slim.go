@@ -9,9 +9,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ownPrefix begins the names of Lifeboat's own annotations, the only annotations of a
-// node that Lifeboat reads.
-const ownPrefix = "lifeboat.dev/"
+// Lifeboat reads these annotations of a node: its own, and Karpenter's request for no
+// voluntary disruption.
+const (
+	ownPrefix    = "lifeboat.dev/"
+	doNotDisrupt = "karpenter.sh/do-not-disrupt"
+)
 
 // maxInterned bounds how many strings an interner holds.
 const maxInterned = 4096
@@ -21,7 +24,7 @@ const maxInterned = 4096
 // keeps:
 //   - the names and times of the metadata, and all labels, because a policy may select
 //     by any of them;
-//   - Lifeboat's own annotations;
+//   - Lifeboat's own annotations, and Karpenter's do-not-disrupt;
 //   - the provider ID, the taints and spec.unschedulable;
 //   - of the status, the Ready condition without its message, the boot ID and the
 //     attached volumes.
@@ -106,11 +109,11 @@ func claims(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	return nil
 }
 
-// own returns Lifeboat's own annotations.
+// own returns the annotations that Lifeboat reads.
 func own(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
-		if !strings.HasPrefix(key, ownPrefix) {
+		if !strings.HasPrefix(key, ownPrefix) && key != doNotDisrupt {
 			continue
 		}
 		if kept == nil {

@@ -19,7 +19,7 @@ func kept(name string) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: "uid", ResourceVersion: "7", Generation: 2, CreationTimestamp: metav1.Unix(1, 0), DeletionTimestamp: &metav1.Time{Time: time.Unix(2, 0)},
 			Labels:          map[string]string{"team": "db", corev1.LabelHostname: name},
-			Annotations:     map[string]string{"lifeboat.dev/original-state": "{}"},
+			Annotations:     map[string]string{"lifeboat.dev/original-state": "{}", "karpenter.sh/do-not-disrupt": "true"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "NodeClaim", Name: "db-x", UID: "claim"}},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///z/i-1", Unschedulable: true, Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
