@@ -70,6 +70,9 @@ type explained struct {
 	Workloads     []string              `json:"workloads,omitempty"`
 	Hooks         []string              `json:"hooks,omitempty"`
 	Notifications []string              `json:"notifications,omitempty"`
+	// Karpenter are the settings of its NodeClaim and NodePool; nil: it is not Karpenter's.
+	Karpenter *karpenterSettings `json:"karpenter,omitempty"`
+	karpenter []string           // what they mean
 	// Considered lists every policy and rule that was checked, in order.
 	Considered []considered `json:"considered"`
 }
@@ -95,6 +98,9 @@ func (s *session) explain(ctx context.Context, f whatIf, arg string) error {
 	}
 	s.warnOfSkew(ctx, c)
 	e := w.explain(s)
+	d, _ := w.decide()
+	e.Karpenter = c.karpenterOf(ctx, w)
+	e.karpenter = e.Karpenter.lines(d.DoNotDisrupt, w.now)
 	if s.isJSON() {
 		return s.writeJSON(e)
 	}
@@ -191,7 +197,7 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 // lists yields the facts that can have several values, in order.
 func (e explained) lists() func(yield func(string, []string) bool) {
 	return func(yield func(string, []string) bool) {
-		_ = yield("workloads", e.Workloads) && yield("hooks", e.Hooks) && yield("notifications", e.Notifications)
+		_ = yield("workloads", e.Workloads) && yield("hooks", e.Hooks) && yield("notifications", e.Notifications) && yield("karpenter", e.karpenter)
 	}
 }
 

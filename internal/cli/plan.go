@@ -94,10 +94,15 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 		return err
 	}
 	s.warnOfSkew(ctx, c)
-	planned, err := s.planOne(ctx, c, f, arg)
+	w, err := s.observe(ctx, c, f.whatIf, arg)
 	if err != nil {
 		return err
 	}
+	planned, err := s.predict(ctx, c, f, w)
+	if err != nil {
+		return err
+	}
+	planned.Karpenter = c.karpenterOf(ctx, w)
 	if s.isJSON() {
 		err = s.writeJSON(planned)
 	} else {
@@ -115,6 +120,11 @@ func (s *session) planOne(ctx context.Context, c cluster, f planFlags, arg strin
 	if err != nil {
 		return planned{}, err
 	}
+	return s.predict(ctx, c, f, w)
+}
+
+// predict predicts the drain of a node that was observed.
+func (s *session) predict(ctx context.Context, c cluster, f planFlags, w *observed) (planned, error) {
 	decision, counts := w.decide()
 	if err := w.observePods(ctx, c, decision); err != nil {
 		return planned{}, err
@@ -129,7 +139,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.noAction(d, counts, w)
 		return p
 	}
-	p.Kind, p.EventTypeCode, p.Decision, p.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
+	p.Kind, p.EventTypeCode, p.Decision, p.Deadline, p.doNotDisrupt = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline, d.DoNotDisrupt
 	begins := w.begins(d)
 	if begins.After(w.now) {
 		p.Begins = &begins

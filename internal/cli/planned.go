@@ -24,6 +24,8 @@ type planned struct {
 	// ownDeadline is set if Lifeboat, not the cloud, terminates the instance at
 	// the deadline.
 	ownDeadline bool
+	// doNotDisrupt is how the policy treats do-not-disrupt.
+	doNotDisrupt v1alpha1.DoNotDisrupt
 	// Begins is when the drain starts, if not now.
 	Begins *time.Time `json:"begins,omitempty"`
 	// AwaitsApproval is true if a person must approve first and has not.
@@ -32,6 +34,8 @@ type planned struct {
 	Approval       string `json:"approval,omitempty"`
 	// Waits lists what all pods wait for: a queue, a hold, hooks.
 	Waits []string `json:"waits,omitempty"`
+	// Karpenter are the settings of its NodeClaim and NodePool; nil: it is not Karpenter's.
+	Karpenter *karpenterSettings `json:"karpenter,omitempty"`
 	// Fits is true if every pod leaves with its whole grace period before the
 	// deadline.
 	Fits bool         `json:"fits"`

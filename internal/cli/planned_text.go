@@ -97,6 +97,11 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 	for _, why := range p.Waits {
 		s.Fact(factIndent, "waits", terminal.Warn, why)
 	}
+	label := "karpenter"
+	for _, line := range p.Karpenter.lines(p.doNotDisrupt, now) {
+		s.Fact(factIndent, label, terminal.Plain, line)
+		label = ""
+	}
 	s.Printf("\n")
 }
 

@@ -42,16 +42,33 @@ func HandoverDue(plan drain.Plan, d *v1alpha1.Deadline, margin time.Duration, no
 
 // Tightened returns the termination annotation of an interrupted NodeClaim, and
 // whether it must be changed: to the hard deadline, never to a later time than
-// the current value.
-func Tightened(c *Claim, d *v1alpha1.Deadline) (string, bool) {
+// the current value, nor than the NodeClaim's terminationGracePeriod allows.
+// Karpenter computes that end only if the annotation does not exist
+// (kubernetes-sigs/karpenter, pkg/controllers/nodeclaim/lifecycle).
+func Tightened(c *Claim, d *v1alpha1.Deadline, now time.Time) (string, bool) {
 	if !isHard(d) {
 		return "", false
 	}
 	at := d.Time.UTC().Truncate(time.Second)
+	if end := c.graceEnd(now).UTC().Truncate(time.Second); c.TerminationGracePeriod != nil && end.Before(at) {
+		at = end
+	}
 	if stands := c.Termination(); !stands.IsZero() && !stands.After(at) {
 		return "", false
 	}
 	return at.Format(time.RFC3339), true
+}
+
+// graceEnd is when the terminationGracePeriod of a NodeClaim ends that is
+// deleted already, or now.
+func (c *Claim) graceEnd(now time.Time) time.Time {
+	if c.TerminationGracePeriod == nil {
+		return time.Time{}
+	}
+	if c.Deleting {
+		now = c.DeletionTime
+	}
+	return now.Add(*c.TerminationGracePeriod)
 }
 
 // Place is the AWS account and region of the cluster.

@@ -44,11 +44,23 @@ func TestDeadlineIsOnlyTightened(t *testing.T) {
 	t.Parallel()
 	deadline := hard(2 * time.Minute)
 	stands := func(at string) *Claim { return &Claim{Annotations: map[string]string{AnnotationTermination: at}} }
+	grace := func(d string, deleted time.Time) *Claim {
+		change := []func(map[string]any){set(d, "spec", "terminationGracePeriod")}
+		if !deleted.IsZero() {
+			change = append(change, set(deleted.Format(time.RFC3339), "metadata", "deletionTimestamp"))
+		}
+		return mustClaim(change...)
+	}
 	for name, test := range map[string]struct {
 		claim    *Claim
 		deadline *v1alpha1.Deadline
 		want     string
 	}{
+		"shorter terminationGracePeriod":                  {grace("1m", time.Time{}), deadline, "2026-05-11T12:01:00Z"},
+		"longer terminationGracePeriod":                   {grace("1h", time.Time{}), deadline, "2026-05-11T12:02:00Z"},
+		"terminationGracePeriod of zero":                  {grace("0s", time.Time{}), deadline, "2026-05-11T12:00:00Z"},
+		"terminationGracePeriod counts from the deletion": {grace("1m", noon.Add(-30*time.Second)), deadline, "2026-05-11T12:00:30Z"},
+		"terminationGracePeriod without a hard deadline":  {grace("1m", time.Time{}), nil, ""},
 		"none stands":             {&Claim{}, deadline, "2026-05-11T12:02:00Z"},
 		"a later one stands":      {stands("2026-05-11T12:10:00Z"), deadline, "2026-05-11T12:02:00Z"},
 		"an earlier one stands":   {stands("2026-05-11T12:01:00Z"), deadline, ""},
@@ -57,7 +69,7 @@ func TestDeadlineIsOnlyTightened(t *testing.T) {
 		"the deadline is not one": {&Claim{}, nil, ""},
 		"the deadline is soft":    {&Claim{}, &v1alpha1.Deadline{Time: deadline.Time, Type: v1alpha1.DeadlineSoft}, ""},
 	} {
-		if got, changed := Tightened(test.claim, test.deadline); got != test.want || changed != (test.want != "") {
+		if got, changed := Tightened(test.claim, test.deadline, noon); got != test.want || changed != (test.want != "") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -66,6 +66,11 @@ type Claim struct {
 	Labels          map[string]string
 	Annotations     map[string]string
 	Deleting        bool
+	// DeletionTime is when it was deleted; zero: it was not.
+	DeletionTime time.Time
+	// TerminationGracePeriod is how long Karpenter's own drain may take after the deletion;
+	// nil: as long as it needs.
+	TerminationGracePeriod *time.Duration
 	// Launched is set once it has an instance.
 	Launched bool
 	// Initialized is set once its node is Ready with all requested resources.
@@ -98,6 +103,8 @@ type Pool struct {
 	Ready     bool
 	Limits    corev1.ResourceList
 	Resources corev1.ResourceList
+	// Budgets limit Karpenter's voluntary disruption of its nodes.
+	Budgets []DisruptionBudget
 	// ClassGroup, ClassKind and ClassName are those of the NodeClass.
 	ClassGroup, ClassKind, ClassName string
 
@@ -111,7 +118,8 @@ func ReadClaim(u *unstructured.Unstructured) (*Claim, error) {
 	var raw struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     struct {
-			Resources corev1.ResourceRequirements `json:"resources"`
+			Resources              corev1.ResourceRequirements `json:"resources"`
+			TerminationGracePeriod string                      `json:"terminationGracePeriod"`
 		} `json:"spec"`
 		Status struct {
 			ProviderID string             `json:"providerID"`
@@ -129,6 +137,12 @@ func ReadClaim(u *unstructured.Unstructured) (*Claim, error) {
 		InstanceID: instanceOf(raw.Status.ProviderID), Requests: raw.Spec.Resources.Requests,
 	}
 	c.Initialized = isTrue(raw.Status.Conditions, "Initialized") && c.NodeName != ""
+	if m.DeletionTimestamp != nil {
+		c.DeletionTime = m.DeletionTimestamp.Time
+	}
+	if d, err := time.ParseDuration(raw.Spec.TerminationGracePeriod); err == nil {
+		c.TerminationGracePeriod = &d
+	}
 	return c, nil
 }
 
@@ -137,8 +151,11 @@ func ReadPool(u *unstructured.Unstructured) (*Pool, error) {
 	var raw struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     struct {
-			Replicas *int64              `json:"replicas"`
-			Limits   corev1.ResourceList `json:"limits"`
+			Replicas   *int64              `json:"replicas"`
+			Limits     corev1.ResourceList `json:"limits"`
+			Disruption struct {
+				Budgets []DisruptionBudget `json:"budgets"`
+			} `json:"disruption"`
 			Template struct {
 				Metadata struct {
 					Labels      map[string]string `json:"labels"`
@@ -166,7 +183,7 @@ func ReadPool(u *unstructured.Unstructured) (*Pool, error) {
 	p := &Pool{
 		Name: m.Name, UID: m.UID, Annotations: m.Annotations, Deleting: m.DeletionTimestamp != nil,
 		Static: raw.Spec.Replicas != nil, Ready: !isFalse(raw.Status.Conditions, "Ready"),
-		Limits: raw.Spec.Limits, Resources: raw.Status.Resources,
+		Limits: raw.Spec.Limits, Resources: raw.Status.Resources, Budgets: raw.Spec.Disruption.Budgets,
 		ClassGroup: t.Spec.NodeClassRef.Group, ClassKind: t.Spec.NodeClassRef.Kind, ClassName: t.Spec.NodeClassRef.Name,
 		labels: t.Metadata.Labels, annotations: t.Metadata.Annotations, requirements: t.Spec.Requirements,
 	}

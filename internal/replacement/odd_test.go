@@ -44,7 +44,7 @@ func FuzzUnusualObjects(f *testing.F) {
 		}
 		if claim, err := ReadClaim(u); err == nil {
 			facts.Interrupted, facts.Claims = claim, []*Claim{claim}
-			_, _ = Tightened(claim, facts.Deadline)
+			_, _ = Tightened(claim, facts.Deadline, noon)
 			_ = Follow(Following{Now: noon, Was: Status{Phase: v1alpha1.ReplacementOrdered}, Claim: claim})
 		}
 		_, _ = ReadClass(u)

@@ -242,6 +242,7 @@ func TestOperatorPermissions(t *testing.T) {
 	want := []string{
 		"/nodes get", "/nodes list",
 		"coordination.k8s.io/leases get of lifeboat-drills", "coordination.k8s.io/leases patch of lifeboat-drills",
+		"karpenter.sh/nodeclaims get", "karpenter.sh/nodepools get",
 		"lifeboat.dev/interruptionpolicies get", "lifeboat.dev/interruptionpolicies list", "lifeboat.dev/interruptionpolicies watch",
 		"lifeboat.dev/interruptions create", "lifeboat.dev/interruptions/requests create",
 		"lifeboat.dev/interruptions get", "lifeboat.dev/interruptions list", "lifeboat.dev/interruptions patch", "lifeboat.dev/interruptions watch",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,8 +62,8 @@ func Claim(ctx context.Context, c client.Reader, name string) (*replacement.Clai
 
 // Tighten sets a hard deadline for a NodeClaim that is deleted, or will be. An existing deadline
 // that is not later stays.
-func Tighten(ctx context.Context, c client.Client, claim *replacement.Claim, d *v1alpha1.Deadline) error {
-	at, tighter := replacement.Tightened(claim, d)
+func Tighten(ctx context.Context, c client.Client, claim *replacement.Claim, d *v1alpha1.Deadline, now time.Time) error {
+	at, tighter := replacement.Tightened(claim, d, now)
 	if !tighter {
 		return nil
 	}

@@ -70,7 +70,7 @@ func (r *Replacer) SetTerminationTimestamp(ctx context.Context, in Input, p Prog
 		return
 	}
 	if err == nil {
-		err = mutate.Tighten(ctx, r.Client, claim, d.Deadline)
+		err = mutate.Tighten(ctx, r.Client, claim, d.Deadline, in.Now)
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "telling Karpenter the deadline")
@@ -167,7 +167,7 @@ func (r *Replacer) endClaim(ctx context.Context, in Input, claim *replacement.Cl
 	if claim == nil {
 		return nil // it is gone
 	}
-	if err := mutate.Tighten(ctx, r.Client, claim, in.Decision.Deadline); err != nil {
+	if err := mutate.Tighten(ctx, r.Client, claim, in.Decision.Deadline, in.Now); err != nil {
 		return err
 	}
 	return mutate.End(ctx, r.Client, claim)

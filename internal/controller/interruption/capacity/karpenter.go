@@ -115,7 +115,7 @@ func (k karpenter) consider(ctx context.Context, in Input) State {
 	}
 	decision := replacement.Decide(facts)
 	if facts.Interrupted != nil && facts.Interrupted.Deleting {
-		if err := mutate.Tighten(ctx, k.Client, facts.Interrupted, in.Decision.Deadline); err != nil {
+		if err := mutate.Tighten(ctx, k.Client, facts.Interrupted, in.Decision.Deadline, in.Now); err != nil {
 			k.Memory.releaseLaunch(instanceID)
 			return State{Status: early.ReadFailed(err, !isRefused(err)), wake: in.Now.Add(requeueReplacement)}
 		}
