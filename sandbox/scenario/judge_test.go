@@ -19,6 +19,8 @@ import (
 var exempt = map[string][]string{
 	// The queue receives no warning, and no agent runs.
 	"misspelt-rule-alone": {"notice-recorded", "pods-not-cut"},
+	// Lifeboat does not run.
+	"karpenter-deadline-alone": {"notice-recorded", "pods-not-cut"},
 }
 
 // observer collects what the judge reads: the audit log of the API server and the calls to the

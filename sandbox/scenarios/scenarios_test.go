@@ -50,7 +50,7 @@ func TestReadErrorListsScenarios(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
 	want := `unknown scenario "maiden-voyage"; the scenarios are adopted, budget, capacity-rebalance, chain, controller-away, ` +
 		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +
-		`karpenter-health-alone, karpenter-health, karpenter-own-queue, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
+		`karpenter-deadline-alone, karpenter-deadline, karpenter-health-alone, karpenter-health, karpenter-own-queue, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
 		`no-capacity, node-lives, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +
 		`silent-agent, spot-walkthrough, spot-warm-pool, surge, terminate-instances-alone, terminate-instances, ` +
 		`terminated, walkthrough-crashes, warm-pool, zone-rebalance`
