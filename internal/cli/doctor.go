@@ -150,6 +150,8 @@ type doctorRun struct {
 	kube *cluster
 	// lifeboat is Lifeboat in the cluster. It is nil if the cluster is not reachable.
 	lifeboat *doctor.Installation
+	// agentNamespace is the namespace of the agents' DaemonSet; empty if there is none.
+	agentNamespace string
 	// controllerArgs are the arguments of the controller's Deployment.
 	controllerArgs []string
 	// policiesFound are the InterruptionPolicies.

@@ -31,11 +31,12 @@ func (d *doctorRun) admissionPolicies(ctx context.Context) ([]finding.Finding, e
 	has := func(account string) bool {
 		return slices.ContainsFunc(accounts.Items, func(a corev1.ServiceAccount) bool { return a.Name == account })
 	}
+	agents := has(admission.Agent) || d.agentNamespace != ""
 	if !has(lifeboatController) {
 		return nil, nil
 	}
 	var own appsv1.Deployment
-	if _, err := d.kube.find(ctx, lifeboatController, &own); err != nil {
+	if _, err := d.kube.findController(ctx, &own); err != nil {
 		return nil, err
 	}
 	var jobs []string
@@ -51,7 +52,7 @@ func (d *doctorRun) admissionPolicies(ctx context.Context) ([]finding.Finding, e
 		return nil, err
 	}
 	found := admission.Found{
-		Policies: policies.Items, Bindings: bindings.Items, Agents: has(admission.Agent), Jobs: len(jobs) > 0,
+		Policies: policies.Items, Bindings: bindings.Items, Agents: agents, Jobs: len(jobs) > 0,
 		Guard: tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--karpenter-guard").Queue != "",
 	}
 	all, err := admission.Check(found)
@@ -66,7 +67,7 @@ func (d *doctorRun) admissionPolicies(ctx context.Context) ([]finding.Finding, e
 	if len(all) == 0 { // a request that a missing policy does not refuse says nothing new
 		all = d.tryPolicies(ctx, jobs)
 	}
-	flows, err := d.flowSchemas(ctx, has(admission.Agent))
+	flows, err := d.flowSchemas(ctx, agents)
 	return append(all, flows...), err
 }
 

@@ -33,38 +33,45 @@ func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 		return nil, err
 	}
 	var pods corev1.PodList
-	err = d.kube.list(ctx, "the agents", &pods, client.InNamespace(lifeboatNamespace),
-		client.MatchingLabels{nameLabel: "lifeboat", componentLabel: "agent"})
+	if d.agentNamespace != "" {
+		err = d.kube.list(ctx, "the agents", &pods, client.InNamespace(d.agentNamespace),
+			client.MatchingLabels{nameLabel: "lifeboat", componentLabel: "agent"})
+	}
 	if err != nil {
 		return nil, err
 	}
-	return agentFindings(nodes, pods.Items), nil
+	return agentFindings(d.agentNamespace, nodes, pods.Items), nil
 }
 
 // agentFindings reports the nodes that have no agent, or an agent that is not
-// Ready.
-func agentFindings(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
+// Ready. namespace is that of the DaemonSet; empty if there is none.
+func agentFindings(namespace string, nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
 	without, unready := agentless(nodes, pods)
 	const effect = "if the queue fails as well, only the poll of EC2 finds a spot notice, up to 15 seconds late"
+	describe := "kubectl -n " + namespace + " describe daemonset lifeboat-agent"
 	if len(pods) == 0 && len(without) > 0 {
-		return []finding.Finding{{
-			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + lifeboatNamespace + "/lifeboat-agent",
+		f := finding.Finding{
+			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + namespace + "/lifeboat-agent",
 			Problem: "no agent runs on any node, so nothing reads instance metadata: " + effect,
-			Fix:     installed.Upgrade("--set agent.enabled=true"),
-		}}
+			Fix:     describe + " shows why it has no pods, for example because the namespace enforces a Pod Security level",
+		}
+		if namespace == "" {
+			f.Object, f.Fix = "daemonset "+lifeboatNamespace+"/lifeboat-agent", installed.Upgrade("--set agent.enabled=true")
+		}
+		return []finding.Finding{f}
 	}
 	var all []finding.Finding
 	if len(without) > 0 {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: nodesNoAgent, Object: someNodes(without), Problem: "no agent runs on these nodes: " + effect,
-			Fix: "kubectl -n " + lifeboatNamespace + " describe daemonset lifeboat-agent",
+			Fix: describe,
 		})
 	}
 	if len(unready) > 0 {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: agentsNotReady, Object: someNodes(unready),
 			Problem: "the agent on these nodes is not Ready: it cannot read the instance's metadata, or cannot write to the API server; " + effect,
-			Fix: "kubectl -n " + lifeboatNamespace + " logs -l app.kubernetes.io/component=agent --prefix --tail=3 shows the reason; if the hop limit is too low: " +
+			Fix: "kubectl -n " + namespace + " logs -l app.kubernetes.io/component=agent --prefix --tail=3 shows the reason; if the hop limit is too low: " +
 				"aws ec2 modify-instance-metadata-options --instance-id ID --http-put-response-hop-limit 2, or agent.hostNetwork=true in the chart",
 		})
 	}

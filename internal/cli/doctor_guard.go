@@ -46,7 +46,7 @@ func (d *doctorRun) guard(ctx context.Context, found admission.Found) ([]finding
 // guard prevents that.
 func (d *doctorRun) defeated(ctx context.Context, found *doctor.Cluster) error {
 	var own appsv1.Deployment
-	if _, err := d.kube.find(ctx, lifeboatController, &own); err != nil {
+	if _, err := d.kube.findController(ctx, &own); err != nil {
 		return err
 	}
 	found.Guard = tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--karpenter-guard").Queue != ""

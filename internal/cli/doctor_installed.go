@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +18,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
-
-// lifeboatAgent is the DaemonSet of the agents.
-const lifeboatAgent = "lifeboat-agent"
 
 // clusterNotChecked is the ID of the finding about a cluster without an answer.
 const clusterNotChecked = "cluster-not-checked"
@@ -49,7 +47,7 @@ func (d *doctorRun) readInstallation(ctx context.Context) {
 		}
 	}
 	// The account only tells which command installs what is missing, so an error says nothing.
-	d.lifeboat.Account, _ = d.kube.find(ctx, lifeboatController, &corev1.ServiceAccount{})
+	d.lifeboat.Account, _ = d.kube.findController(ctx, &corev1.ServiceAccount{})
 	if text := d.lifeboat.Summary(d.now()); text != "" {
 		d.notes = append(d.notes, text)
 	}
@@ -87,7 +85,7 @@ func (d *doctorRun) readCRDs(ctx context.Context, i *doctor.Installation) error 
 
 func (d *doctorRun) readController(ctx context.Context, i *doctor.Installation) error {
 	var own appsv1.Deployment
-	found, err := d.kube.find(ctx, lifeboatController, &own)
+	found, err := d.kube.findController(ctx, &own)
 	if err != nil || !found {
 		return err
 	}
@@ -128,7 +126,7 @@ func (d *doctorRun) waitingReason(ctx context.Context, component string) (string
 
 func (d *doctorRun) readLease(ctx context.Context, i *doctor.Installation) error {
 	var lease coordinationv1.Lease
-	found, err := d.kube.find(ctx, lifeboatController, &lease)
+	found, err := d.kube.findController(ctx, &lease)
 	if err != nil || !found {
 		return err
 	}
@@ -140,11 +138,11 @@ func (d *doctorRun) readLease(ctx context.Context, i *doctor.Installation) error
 }
 
 func (d *doctorRun) readAgents(ctx context.Context, i *doctor.Installation) error {
-	var agents appsv1.DaemonSet
-	found, err := d.kube.find(ctx, lifeboatAgent, &agents)
-	if err != nil || !found {
+	agents, err := d.kube.findAgents(ctx)
+	if err != nil || agents == nil {
 		return err
 	}
+	d.agentNamespace = agents.Namespace
 	i.Agents = &doctor.Program{
 		Object: "daemonset " + agents.Namespace + "/" + agents.Name, Version: agents.Labels[versionLabel],
 		Desired: int(agents.Status.DesiredNumberScheduled), Ready: int(agents.Status.NumberReady),
@@ -152,16 +150,34 @@ func (d *doctorRun) readAgents(ctx context.Context, i *doctor.Installation) erro
 	return nil
 }
 
-// find reads an object in Lifeboat's namespace, and reports whether it exists.
-func (c cluster) find(ctx context.Context, name string, into client.Object) (bool, error) {
+// findAgents returns the DaemonSet of the agents, or nil. The chart's value agent.namespace
+// says where it is. A user who may not list all namespaces sees that of the controller.
+func (c cluster) findAgents(ctx context.Context) (*appsv1.DaemonSet, error) {
+	var all appsv1.DaemonSetList
+	labels := client.MatchingLabels{nameLabel: "lifeboat", componentLabel: "agent"}
+	err := c.list(ctx, "the agents", &all, labels)
+	if apierrors.IsForbidden(err) {
+		err = c.list(ctx, "the agents", &all, labels, client.InNamespace(lifeboatNamespace))
+	}
+	if err != nil || len(all.Items) == 0 {
+		return nil, err
+	}
+	newest := slices.MaxFunc(all.Items, func(a, b appsv1.DaemonSet) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	return &newest, nil
+}
+
+// findController reads the object lifeboat-controller, and reports whether it exists.
+func (c cluster) findController(ctx context.Context, into client.Object) (bool, error) {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
-	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: name}, into)
+	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: lifeboatController}, into)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("reading %s: %w", name, err)
+		return false, fmt.Errorf("reading %s: %w", lifeboatController, err)
 	}
 	return true, nil
 }

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -48,7 +49,7 @@ func newInstallation() *installation {
 	i.controller.ObjectMeta = metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: lifeboatController, Labels: labels}
 	i.controller.Spec.Replicas, i.controller.Status.ReadyReplicas = &two, 2
 	i.controller.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"controller", "--queue-url=https://sqs.us-east-1.amazonaws.com/123456789012/lifeboat-prod"}}}
-	i.agents.ObjectMeta = metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: lifeboatAgent, Labels: map[string]string{nameLabel: "lifeboat", versionLabel: "0.1.0"}}
+	i.agents.ObjectMeta = metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: "lifeboat-agent", Labels: map[string]string{nameLabel: "lifeboat", componentLabel: "agent", versionLabel: "0.1.0"}}
 	i.agents.Status.DesiredNumberScheduled, i.agents.Status.NumberReady = 3, 3
 	i.lease = &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: lifeboatController},
@@ -89,6 +90,7 @@ func TestDoctorChecksThatLifeboatRuns(t *testing.T) {
 		{"another queue", func(i *installation) {
 			i.controller.Spec.Template.Spec.Containers[0].Args[1] = "--queue-url=https://sqs.us-east-1.amazonaws.com/123456789012/other"
 		}, exitBroken, "lifeboat-other-queue"},
+		{"agents in a namespace of their own", func(i *installation) { i.agents.Namespace = "agents" }, ExitOK, "3 of 3 agents are ready"},
 		{"old agents", func(i *installation) { i.agents.Labels[versionLabel] = "0.0.9" }, ExitOK, "the agents have version 0.0.9 and the controller 0.1.0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -99,6 +101,23 @@ func TestDoctorChecksThatLifeboatRuns(t *testing.T) {
 				t.Errorf("exit code %d, want %d and %q\n%s%s", r.code, tc.code, tc.want, r.out, r.err)
 			}
 		})
+	}
+}
+
+// TestNamespacedUserSeesAgents checks that a user who may list DaemonSets in lifeboat-system
+// only still sees the agents there.
+func TestNamespacedUserSeesAgents(t *testing.T) {
+	forbidden := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+		var o client.ListOptions
+		o.ApplyOptions(opts)
+		if _, ok := l.(*appsv1.DaemonSetList); ok && o.Namespace == "" {
+			return apierrors.NewForbidden(appsv1.Resource("daemonsets"), "", errors.New("no"))
+		}
+		return c.List(ctx, l, opts...)
+	}}
+	c := cluster{WithWatch: fakeCluster(t, forbidden, newInstallation().objects()...)}
+	if found, err := c.findAgents(t.Context()); err != nil || found == nil {
+		t.Errorf("found %v, %v", found, err)
 	}
 }
 

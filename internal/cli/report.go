@@ -71,7 +71,7 @@ func (s *session) report(ctx context.Context, span time.Duration) error {
 // retention is how long the controller keeps Interruptions that are completed; zero: not known.
 func (c cluster) retention(ctx context.Context) time.Duration {
 	var own appsv1.Deployment
-	if found, err := c.find(ctx, lifeboatController, &own); err != nil || !found {
+	if found, err := c.findController(ctx, &own); err != nil || !found {
 		return 0
 	}
 	for i := range own.Spec.Template.Spec.Containers {

@@ -98,14 +98,17 @@ func (s *session) supportBundle(ctx context.Context, file string, withDoctor boo
 	return nil
 }
 
+// objectList is a list of objects of the API, and its name in the archive.
+type objectList struct {
+	name string
+	list client.ObjectList
+	opts []client.ListOption
+}
+
 // collectObjects adds objects of the API. Secrets and ConfigMaps are not among them.
 func (s *session) collectObjects(ctx context.Context, c cluster, b *bundle.Bundle) {
 	own := client.InNamespace(lifeboatNamespace)
-	for _, part := range []struct {
-		name string
-		list client.ObjectList
-		opts []client.ListOption
-	}{
+	for _, part := range append(agentLists(ctx, c), []objectList{
 		{"policies", &v1alpha1.InterruptionPolicyList{}, nil},
 		{"interruptions", &v1alpha1.InterruptionList{}, nil},
 		{"nodegroups", &v1alpha1.NodeGroupList{}, nil},
@@ -117,7 +120,7 @@ func (s *session) collectObjects(ctx context.Context, c cluster, b *bundle.Bundl
 		{"leases", &coordinationv1.LeaseList{}, []client.ListOption{own}},
 		{"events", &corev1.EventList{}, []client.ListOption{own}},
 		{"events-of-nodes", &corev1.EventList{}, []client.ListOption{client.InNamespace(corev1.NamespaceDefault)}},
-	} {
+	}...) {
 		err := c.list(ctx, part.name, part.list, part.opts...)
 		if err == nil {
 			var text []byte
@@ -126,6 +129,20 @@ func (s *session) collectObjects(ctx context.Context, c cluster, b *bundle.Bundl
 			}
 		}
 		b.Failed(part.name, err)
+	}
+}
+
+// agentLists are the lists of the agents, if they have another namespace than the controller.
+func agentLists(ctx context.Context, c cluster) []objectList {
+	agents, err := c.findAgents(ctx)
+	if err != nil || agents == nil || agents.Namespace == lifeboatNamespace {
+		return nil // an error repeats at the controller's namespace
+	}
+	in := []client.ListOption{client.InNamespace(agents.Namespace)}
+	return []objectList{
+		{"agents-daemonsets", &appsv1.DaemonSetList{}, in},
+		{"agents-pods", &corev1.PodList{}, in},
+		{"agents-events", &corev1.EventList{}, in},
 	}
 }
 

@@ -60,6 +60,8 @@ func supportObjects() []client.Object {
 		ObjectMeta: metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: "controller-1", Labels: map[string]string{nameLabel: "lifeboat", componentLabel: "controller"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "controller"}}},
 	}}
+	i.agents.Namespace = "agents"
+	i.pods = append(i.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "agent-1"}})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: "hook"}, StringData: map[string]string{"url": "TOKEN"}}
 	return append(append(mixedNode(), p, secret, interruption(requestNotice())), i.objects()...)
 }
@@ -95,6 +97,7 @@ func TestSupportBundleHasNoCredentials(t *testing.T) {
 	}
 	files := archive(t, path)
 	for name, want := range map[string]string{
+		"objects/agents-pods.json": "agent-1", "objects/agents-daemonsets.json": "lifeboat-agent",
 		"objects/interruptions.json": instanceA, "objects/policies.json": "https://hooks.slack.example/REMOVED", "objects/deployments.json": "HTTPS_PROXY",
 		"logs/controller-1.log": "posting to REMOVED failed", "status.json": `"underWay"`, "version.json": "goVersion", "errors.txt": "no route to the pod",
 	} {

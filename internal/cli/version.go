@@ -83,7 +83,7 @@ func (s *session) serverVersion(ctx context.Context) (*serverVersion, error) {
 
 func (c cluster) controllerVersion(ctx context.Context) (*serverVersion, error) {
 	var own appsv1.Deployment
-	found, err := c.find(ctx, lifeboatController, &own)
+	found, err := c.findController(ctx, &own)
 	if err != nil || !found {
 		return nil, err
 	}

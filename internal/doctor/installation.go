@@ -76,7 +76,7 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 		all = append(all, finding.Finding{Severity: severity, ID: id, Object: object, Problem: problem, Fix: fix})
 	}
 	for _, what := range i.Failed {
-		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", "it was not checked: "+what, "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system, or check --context")
+		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", "it was not checked: "+what, "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system and the namespace of the agents, or check --context")
 	}
 	install := installed.Upgrade("")
 	if !i.Account {

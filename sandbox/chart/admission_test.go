@@ -224,6 +224,33 @@ func TestAgentPolicyHoldsBeyondRBAC(t *testing.T) {
 	})
 }
 
+// TestPolicyLimitsAgentsOfEachNamespace checks an agent with a namespace of its own. The
+// binding is as the chart renders it with agent.namespace.
+func TestPolicyLimitsAgentsOfEachNamespace(t *testing.T) {
+	s := newStage(t)
+	const namespace = "agents-alone"
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: chart.AgentAccount}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lifeboat-agent"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: chart.AgentAccount, Namespace: namespace}},
+	}
+	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, account, binding} {
+		if err := s.admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { remove(t, binding) })
+	agent := clientOf(t, asIn(t, namespace, chart.AgentAccount, &authenticationv1.BoundObjectReference{
+		APIVersion: "v1", Kind: "Node", Name: s.nodeA.Name, UID: s.nodeA.UID,
+	}))
+	until(t, "the role to be bound", func() (bool, error) {
+		err := agent.Create(t.Context(), nodeNotice(s.nodeA, nil), client.DryRunAll)
+		return err == nil, err
+	})
+	check(t, agent.Create(t.Context(), nodeNotice(s.nodeB, nil), client.DryRunAll), "of that node only")
+}
+
 // TestPodTokenNamesNode checks the policy with the token that an agent has in a
 // cluster. The kubelet requests a token that is bound to the pod, and the API server
 // adds the pod's node to it.

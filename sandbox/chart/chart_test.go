@@ -82,6 +82,7 @@ controller:
   podAnnotations: {c: d}
   podLabels: {e: f}
 agent:
+  namespace: agents
   serviceAccount: {annotations: {a: b}}
   extraArgs: [--some-flag=1]
   metrics: true
@@ -327,6 +328,8 @@ func TestRefusals(t *testing.T) {
 		"a policy for the node's network":   {"{networkPolicy: {enabled: true}, controller: {hostNetwork: true}}", "networkPolicy.enabled has no effect with controller.hostNetwork"},
 		"a hook's namespace twice":          {"hooks: {namespaces: [a, a]}", "at '/hooks/namespaces': items at 0 and 1 are equal"},
 		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may not run Jobs"},
+		"a hook's namespace of the agent":   {"{hooks: {namespaces: [agents]}, agent: {namespace: agents}}", "hooks.namespaces names agents, where hooks may not run Jobs"},
+		"an invalid agent namespace":        {"agent: {namespace: Agents}", "at '/agent/namespace': 'Agents' does not match pattern"},
 		"an invalid hook name":              {"controller: {lifecycleHooks: ['a: b']}", "at '/controller/lifecycleHooks/0': 'a: b' does not match pattern"},
 		"a Secret with its namespace":       {"webhooks: {secrets: [lifeboat-system/slack]}", "at '/webhooks/secrets/0': 'lifeboat-system/slack' does not match pattern"},
 		"a probe of something else":         {"controller: {livenessProbe: {exec: {command: [ls]}}}", "at '/controller/livenessProbe/exec'"},

@@ -154,12 +154,17 @@ func remove(t *testing.T, o client.Object) {
 // the given object, or to none.
 func as(t *testing.T, account string, bound *authenticationv1.BoundObjectReference) *rest.Config {
 	t.Helper()
+	return asIn(t, chart.Namespace, account, bound)
+}
+
+func asIn(t *testing.T, namespace, account string, bound *authenticationv1.BoundObjectReference) *rest.Config {
+	t.Helper()
 	clients, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound}}
-	token, err := clients.CoreV1().ServiceAccounts(chart.Namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+	token, err := clients.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

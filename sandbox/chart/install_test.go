@@ -49,7 +49,7 @@ func TestAPIServerAcceptsAllValues(t *testing.T) {
 			return err == nil, err
 		})
 	}
-	for _, name := range []string{"node-hooks", "monitoring"} { // of the example, and of everything
+	for _, name := range []string{"node-hooks", "monitoring", "agents"} { // of the example, and of everything
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := c.Create(t.Context(), ns); err != nil {
 			t.Fatal(err)

@@ -1,3 +1,8 @@
+{{/* The namespace of one part. Arg: dict "part" "root". */}}
+{{- define "lifeboat.namespace" -}}
+{{- if eq .part "agent" }}{{ .root.Values.agent.namespace | default .root.Release.Namespace }}{{ else }}{{ .root.Release.Namespace }}{{ end }}
+{{- end }}
+
 {{/* The labels that select the pods of one part. Arg: dict "part" "root". */}}
 {{- define "lifeboat.selector" -}}
 app.kubernetes.io/name: lifeboat

@@ -134,11 +134,11 @@ func (w *world) waitReady(names ...string) {
 	}
 }
 
-// pods are the pods of a part of the chart.
+// pods are the pods of a part of the chart, in all namespaces.
 func (w *world) pods(part string) []corev1.Pod {
 	w.t.Helper()
 	var list corev1.PodList
-	err := w.client.List(w.t.Context(), &list, client.InNamespace(chart.Namespace), client.MatchingLabels{"app.kubernetes.io/component": part})
+	err := w.client.List(w.t.Context(), &list, client.MatchingLabels{"app.kubernetes.io/name": "lifeboat", "app.kubernetes.io/component": part})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -188,6 +188,7 @@ func (w *world) explain() {
 		"get interruptions -o yaml",
 		"logs -n lifeboat-system -l app.kubernetes.io/component=controller --tail=40 --prefix",
 		"logs -n lifeboat-system -l app.kubernetes.io/component=agent --tail=10 --prefix",
+		"logs -n " + agentNamespace + " -l app.kubernetes.io/component=agent --tail=10 --prefix",
 	} {
 		out, err := w.try("kubectl", strings.Fields(args)...)
 		w.t.Logf("kubectl %s: %v\n%s", args, err, out)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -24,6 +25,9 @@ import (
 
 // nextChart is the file of the next release, whose CRD of Interruptions has another column.
 const nextChart = "lifeboat-0.2.0.tgz"
+
+// agentNamespace is the namespace of the agents in the next release.
+const agentNamespace = "lifeboat-agents"
 
 // packNext makes the next release: the chart with a changed CRD, and the same image by another tag.
 func (w *world) packNext() error {
@@ -80,19 +84,21 @@ func (w *world) retag(image, from, to string) error {
 	return nil
 }
 
-// upgrade upgrades while a node is drained. Without the new CRDs it must change nothing.
+// upgrade upgrades while a node is drained, and gives the agents a namespace of their own. Without
+// the new CRDs it must change nothing.
 func (w *world) upgrade() {
 	if err := w.packNext(); err != nil {
 		w.t.Fatal(err)
 	}
 	upgrade := []string{
 		"upgrade", chart.Release, nextChart, "--namespace", chart.Namespace, "--values", podIdentityValues, "--wait", "--timeout", "5m",
+		"--set", "agent.namespace=" + agentNamespace,
 	}
 	out, err := w.try("helm", upgrade...)
 	if err == nil || !strings.Contains(out, "helm show crds") {
 		w.t.Errorf("an upgrade without the CRDs: %v\n%s", err, out)
 	}
-	w.runs("0.1.0")
+	w.runs("0.1.0", chart.Namespace)
 	crds, err := w.try("helm", "show", "crds", nextChart)
 	if err != nil {
 		w.t.Fatal(crds)
@@ -113,8 +119,11 @@ func (w *world) upgrade() {
 		events, err := w.journal(pod.Name)
 		return slices.Contains(events, "hook-begin"), err
 	})
+	w.kubectl("create", "namespace", agentNamespace)
+	w.kubectl("label", "namespace", agentNamespace, "pod-security.kubernetes.io/enforce=privileged")
+	w.kubectl("label", "namespace", chart.Namespace, "pod-security.kubernetes.io/enforce=restricted")
 	w.helm(upgrade...)
-	w.runs("0.2.0")
+	w.runs("0.2.0", agentNamespace)
 	w.until("the drain that began before the upgrade to be complete", func(ctx context.Context) (bool, error) {
 		r := &v1alpha1.Interruption{}
 		err := w.client.Get(ctx, types.NamespacedName{Name: node.ID}, r)
@@ -123,24 +132,35 @@ func (w *world) upgrade() {
 	w.wholeHook(pod.Name)
 }
 
+// rollback moves the agents back, where the Pod Security level must admit them.
 func (w *world) rollback() {
+	w.kubectl("label", "--overwrite", "namespace", chart.Namespace, "pod-security.kubernetes.io/enforce=privileged")
 	w.helm("rollback", chart.Release, "--namespace", chart.Namespace, "--wait", "--timeout", "5m")
-	w.runs("0.1.0")
+	w.runs("0.1.0", chart.Namespace)
 }
 
 // runs checks that all pods of the release are Ready and of that version, on nodes that can run
-// them.
-func (w *world) runs(version string) {
+// them, and that the agents are in a namespace.
+func (w *world) runs(version, agents string) {
 	w.t.Helper()
 	image := instances.Registry + "/lifeboatd:" + version
 	w.until("all pods to be of "+version, func(context.Context) (bool, error) {
 		controllers := w.pods("controller")
-		for _, p := range append(controllers, w.pods("agent")...) {
+		agentPods := slices.DeleteFunc(w.pods("agent"), func(p corev1.Pod) bool {
+			return p.Namespace != agents && !p.DeletionTimestamp.IsZero() // of the DaemonSet that Helm deleted
+		})
+		for _, p := range append(controllers, agentPods...) {
 			if p.Spec.Containers[0].Image != image {
 				return false, fmt.Errorf("%s has %s", p.Name, p.Spec.Containers[0].Image)
 			}
 		}
-		return w.controllersReady("") == 2, errors.New(placed(controllers))
+		for _, p := range agentPods {
+			if p.Namespace != agents {
+				return false, fmt.Errorf("%s is in %s", p.Name, p.Namespace)
+			}
+		}
+		ready := len(slices.DeleteFunc(agentPods, func(p corev1.Pod) bool { return !isReady(&p) }))
+		return w.controllersReady("") == 2 && ready > 0, fmt.Errorf("%s; %d agents are Ready", placed(controllers), ready)
 	})
 }
 
@@ -151,6 +171,7 @@ func (w *world) uninstall() {
 		"apiservice.apiregistration.k8s.io/v1alpha1.lifeboat.dev", // of the CRDs
 		"lease.coordination.k8s.io/lifeboat-controller",
 		"lease.coordination.k8s.io/lifeboat-probe",
+		"namespace/" + agentNamespace,
 		"namespace/lifeboat-system",
 	}
 	crds, err := filepath.Glob(filepath.Join(root, "charts/lifeboat/crds/*.yaml"))
