@@ -37,8 +37,10 @@ const redTeamMemory = 512 << 20
 func (r *redTeam) checkTerminated() {
 	r.t.Helper()
 	for _, in := range r.EC2().Instances() {
-		genuine := slices.ContainsFunc(r.reclaimed, func(g ec2.Instance) bool { return g.ID == in.ID })
-		if in.State != ec2.Running && !genuine && !r.isSpareReplacement(in) {
+		isThis := func(other ec2.Instance) bool { return other.ID == in.ID }
+		genuine := slices.ContainsFunc(r.reclaimed, isThis) || slices.ContainsFunc(r.scaledIn, isThis)
+		isWarm := slices.ContainsFunc(r.members, func(m seenMember) bool { return m.InstanceID == in.ID && m.node == "" && in.State == ec2.Stopped })
+		if in.State != ec2.Running && !isWarm && !genuine && !r.isSpareReplacement(in) {
 			r.t.Errorf("instance %s is %s, although EC2 did not reclaim it", in.ID, in.State)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -88,6 +89,10 @@ func (r *redTeam) role() attacker {
 		}}})
 		return err
 	})
+	onGroups := r.roleOnGroups(groups)
+	for _, name := range slices.Sorted(maps.Keys(onGroups)) {
+		add(name, onGroups[name])
+	}
 	return attacker{"controller's role", acts}
 }
 

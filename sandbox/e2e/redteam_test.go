@@ -49,13 +49,15 @@ type attacker struct {
 type redTeam struct {
 	*rig
 	pods *podRecords
-	// stolen is the node whose agent token and kubelet credentials are stolen, stolenPool a node of
-	// Karpenter whose agent token is stolen. The stolen kubelet claims the instance claimed. Forged
-	// messages name the nodes forged, of which the last is Karpenter's. No attack may have an
-	// effect on bystanders.
+	// stolen is the node whose agent token and kubelet credentials are stolen; stolenPool and
+	// stolenMember are nodes of Karpenter and of a group whose agent token is stolen. The stolen
+	// kubelet claims the instance claimed. Forged messages name the nodes forged, of which the last
+	// is Karpenter's. No attack may have an effect on bystanders.
 	stolen, stolenPool, claimed ec2.Instance
+	stolenMember                ec2.Instance
 	forged, bystanders          []ec2.Instance
-	reclaimed                   []ec2.Instance
+	reclaimed, scaledIn         []ec2.Instance
+	members                     []seenMember         // of the Auto Scaling groups under attack
 	claims                      map[string]seenClaim // by name
 	tried, accepted             map[string]int
 }
@@ -70,7 +72,8 @@ func TestRedTeam(t *testing.T) {
 	r := newRedTeam(t)
 	attackers := []attacker{
 		r.agent("agent", r.stolen), r.agent("agent of Karpenter's node", r.stolenPool), r.kubelet(), r.tenant(), r.policyAuthor(),
-		r.operator(), r.principal(), r.neighbour(), r.role(), r.token(),
+		r.operator(), r.principal(), r.neighbour(), r.role(), r.token(), r.agent("agent of a group's node", r.stolenMember),
+		r.groupForger(),
 	}
 
 	more := r.budgetOfSteps()
@@ -84,6 +87,8 @@ func TestRedTeam(t *testing.T) {
 		r.rememberClaims()
 		if step%reclaimEvery == reclaimEvery/2 {
 			r.reclaimOne()
+		} else if step%scaleInEvery == scaleInEvery-1 {
+			r.scaleInOne()
 		}
 		if t.Failed() {
 			break
@@ -92,6 +97,7 @@ func TestRedTeam(t *testing.T) {
 	r.checkBystanders()
 	r.checkClaims()
 	r.checkTerminated()
+	r.checkGroups()
 	r.checkNoWriteLoop()
 	r.checkRoleSuffices()
 	r.checkMemory()
@@ -138,9 +144,10 @@ func newRedTeam(t *testing.T) *redTeam {
 	r.audit = log
 	r2 := &redTeam{rig: r, pods: r.watchPods(), claims: map[string]seenClaim{}, tried: map[string]int{}, accepted: map[string]int{}}
 	r2.preparePools()
+	r2.makeGroups()
 	pool, nodes := r2.poolNodes(3), r2.launch(5)
 	r2.stolen, r2.claimed, r2.stolenPool = nodes[0], nodes[1], pool[0]
-	r2.forged, r2.bystanders = []ec2.Instance{nodes[2], pool[1]}, []ec2.Instance{nodes[3], nodes[4], pool[2]}
+	r2.forged, r2.bystanders = append(r2.forged, nodes[2], pool[1]), []ec2.Instance{nodes[3], nodes[4], pool[2]}
 	r.apply(deployment("web", 6, time.Second), budget("web", 4), deployment("bystander", 6, time.Second))
 	r.untilRunning("web", 6)
 	r.untilRunning("bystander", 6)
@@ -189,16 +196,23 @@ func (r *redTeam) try(name string, a act, rnd *rand.Rand) {
 // errNothingToDo says that an act found no object to act on.
 var errNothingToDo = errors.New("there is nothing to act on")
 
-// reclaimOne has EC2 reclaim a new node with pods, and checks that they leave in time with their
-// full grace.
+// reclaimOne has EC2 reclaim a new node with pods.
 func (r *redTeam) reclaimOne() {
 	r.t.Helper()
 	in := r.genuineNode()
+	r.reclaimed = append(r.reclaimed, in)
+	r.endGenuinely(in, func() { r.reclaim(in) })
+}
+
+// endGenuinely ends an instance with two pods, and checks that they leave in time with their full
+// grace.
+func (r *redTeam) endGenuinely(in ec2.Instance, end func()) {
+	r.t.Helper()
 	for i := range 2 {
 		spec := template(map[string]string{"app": "genuine"}, time.Second)
 		r.apply(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "default", Name: fmt.Sprintf("genuine-%d-%d", len(r.reclaimed), i),
+				Namespace: "default", Name: fmt.Sprintf("genuine-%s-%d", in.ID, i),
 				Labels: spec.Labels, Annotations: spec.Annotations,
 			},
 			Spec: pinned(spec.Spec, in.PrivateDNSName),
@@ -208,9 +222,8 @@ func (r *redTeam) reclaimOne() {
 		running := r.pods.where(func(p podRecord) bool { return p.node == in.PrivateDNSName })
 		return len(running) >= 2, nil
 	})
-	r.reclaimed = append(r.reclaimed, in)
 	deadline := time.Now().Add(2 * time.Minute)
-	r.reclaim(in)
+	end()
 	r.until("the pods of "+in.PrivateDNSName+" to leave", 2*time.Minute, func(context.Context) (bool, error) {
 		left := r.pods.where(func(p podRecord) bool { return p.node == in.PrivateDNSName && p.gone.IsZero() })
 		return len(left) == 0, fmt.Errorf("these are there: %+v", left)
