@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -55,6 +56,8 @@ func findTools(ctx context.Context, c cluster) (found doctor.Cluster, _ error) {
 		switch o.Labels[nameLabel] {
 		case karpenterName:
 			found.Karpenter = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "INTERRUPTION_QUEUE", "--interruption-queue")
+			shift := tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "ENABLE_ZONAL_SHIFT", "--enable-zonal-shift").Queue
+			found.Karpenter.ZonalShift, _ = strconv.ParseBool(shift)
 		case nthName:
 			found.NTH = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,6 +89,17 @@ func TestUnreadableKarpenterSettings(t *testing.T) {
 		r := h.run(t.Context(), "plan", nodeName)
 		if says := strings.Contains(r.out, "not known: reading NodeClaim db-x7k2p"); r.code != ExitOK || says != (name == "forbidden") {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.out)
+		}
+	}
+}
+
+func TestZonalShiftOfKarpenterIsRead(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "false": false, "": false} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", Labels: map[string]string{nameLabel: karpenterName}}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "ENABLE_ZONAL_SHIFT", Value: value}}}}
+		found, err := findTools(t.Context(), cluster{WithWatch: fakeCluster(t, interceptor.Funcs{}, d)})
+		if err != nil || found.Karpenter == nil || found.Karpenter.ZonalShift != want {
+			t.Errorf("ENABLE_ZONAL_SHIFT=%q: %+v, %v", value, found.Karpenter, err)
 		}
 	}
 }

@@ -57,6 +57,8 @@ type Tool struct {
 	// Queue is the name or the URL of the queue that it reads; empty if it reads
 	// none.
 	Queue string
+	// ZonalShift is set if Karpenter follows ARC zonal shifts.
+	ZonalShift bool
 }
 
 // reads reports whether the tool reads the queue with this name.

@@ -78,6 +78,40 @@ func TestKarpenterPollsFromItsVersionOn(t *testing.T) {
 	}
 }
 
+// Karpenter ends nodes of Capacity Blocks from v1.6 on, and follows zonal shifts from v1.12 on.
+func TestKarpenterActsWithoutMessage(t *testing.T) {
+	node := func(reservation string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"karpenter.k8s.aws/capacity-reservation-type": reservation}}}
+	}
+	blocks := []corev1.Node{node("capacity-block"), node("capacity-block"), node("default"), {}}
+	for name, tc := range map[string]struct {
+		karpenter *Tool
+		nodes     []corev1.Node
+		guard     bool
+		want      []string
+	}{
+		"blocks, v1.5":           {&Tool{Version: "1.5.9"}, blocks, false, nil},
+		"blocks, v1.6":           {&Tool{Version: "1.6.0"}, blocks, false, []string{"karpenter-capacity-blocks 2 nodes of Capacity Blocks"}},
+		"blocks, v1.6, guarded":  {&Tool{Version: "1.6.0"}, blocks, true, []string{"karpenter-capacity-blocks 2 nodes of Capacity Blocks"}},
+		"another reservation":    {&Tool{Version: "1.14.1"}, []corev1.Node{node("default")}, false, nil},
+		"blocks, no Karpenter":   {nil, blocks, false, nil},
+		"zonal shift, v1.12":     {&Tool{Object: "deployment x/y", Version: "1.12.0", ZonalShift: true}, nil, false, []string{"karpenter-zonal-shift deployment x/y"}},
+		"zonal shift, v1.11":     {&Tool{Version: "1.11.0", ZonalShift: true}, nil, false, nil},
+		"zonal shift turned off": {&Tool{Version: "1.14.1"}, nil, false, nil},
+	} {
+		var got []string
+		for _, f := range checkKarpenter(&diagnosis{cluster: Cluster{Karpenter: tc.karpenter, Nodes: tc.nodes, Guard: tc.guard}}) {
+			got = append(got, f.ID+" "+f.Object)
+			if f.Severity != finding.Info || f.Problem == "" || strings.Contains(f.Fix, "karpenter.guard.enabled") != (f.ID == idKarpenterBlocks && !tc.guard) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestNTHModesDiffer(t *testing.T) {
 	for object, says := range map[string]string{
 		"daemonset kube-system/nth":  "polls the metadata of each instance",

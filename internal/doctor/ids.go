@@ -46,6 +46,8 @@ const (
 	idKarpenterSameQueue     = "karpenter-same-queue"
 	idKarpenterHearsToo      = "karpenter-hears-too"
 	idKarpenterPolls         = "karpenter-polls"
+	idKarpenterBlocks        = "karpenter-capacity-blocks"
+	idKarpenterZonalShift    = "karpenter-zonal-shift"
 	idNTHHearsToo            = "nth-hears-too"
 	idNTHRuns                = "nth-runs"
 	idNTHSameQueue           = "nth-same-queue"
@@ -93,7 +95,7 @@ func IDs() []string {
 		idTargetInputChanged, idTargetFIFOGroup, idTargetOtherRegion, idTargetRole, idTargetDeadLetter, idTargetDeadLetterRefuse,
 		idPatternSlip, idPatternDoubt, idPatternNoise, idPatternEngine,
 		idKindUncovered, idKindPartlyCovered, idKindCoveredTwice,
-		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
+		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idKarpenterBlocks, idKarpenterZonalShift, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
 		idKuredRuns, idOceanRuns, idDeschedulerRuns, idAutoscalerRuns, idManagedSpotNodes, idAutoModeNodes,
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,

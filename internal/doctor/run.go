@@ -41,6 +41,7 @@ func accountChecks() []func(*diagnosis) []finding.Finding {
 		checkEngine,
 		checkUnrelatedRules,
 		checkTools,
+		checkKarpenter,
 		checkDrainers,
 		checkGroups,
 		checkHookEvents,
