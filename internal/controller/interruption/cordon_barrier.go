@@ -71,13 +71,14 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 	if old, ok := was.(*v1alpha1.Interruption); ok && !hasNews(old, in) {
 		return
 	}
+	if _, done := b.cordoned[in.Name]; done {
+		return // otherwise repeated notices about one node would delay every drain
+	}
 	if b.last.name != in.Name {
 		b.other = b.last
 	}
 	b.last = arrival{in.Name, now}
-	if _, done := b.cordoned[in.Name]; !done {
-		set(&b.pending, in.Name, now.Add(barrierTimeout))
-	}
+	set(&b.pending, in.Name, now.Add(barrierTimeout))
 }
 
 // hasNews reports whether a new version makes it possible that the node is

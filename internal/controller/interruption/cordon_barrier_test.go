@@ -48,6 +48,13 @@ func TestBarrierWaitsForOtherNodes(t *testing.T) {
 			joined.Generation = 2
 			b.observe(arriving("a"), joined, start)
 		}, cordoned: none},
+		"a second notice of another, which is cordoned, has just arrived": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+			b.setCordoned("b", start)
+			joined := arriving("b")
+			joined.Generation = 2
+			b.observe(arriving("b"), joined, start.Add(time.Minute))
+		}, after: time.Minute, received: time.Minute, cordoned: none},
 		"the other cannot be cordoned": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("b"), start)
 		}, after: barrierTimeout, received: barrierTimeout, cordoned: none},
