@@ -36,7 +36,7 @@ func (s *State) CreateTags(ids []string, tags map[string]string) error {
 		merged := maps.Clone(m)
 		maps.Copy(merged, tags)
 		if ownTags(merged) > maxTags {
-			return tooManyTags(ids[i])
+			return tooManyTags(ids[i]) //nolint:gosec // G602: owned has an element for each id
 		}
 	}
 	for _, m := range owned {

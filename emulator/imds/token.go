@@ -10,7 +10,7 @@ import (
 
 // The headers of session tokens (EC2 User Guide, Use the Instance Metadata Service).
 const (
-	tokenHeader = "X-Aws-Ec2-Metadata-Token"
+	tokenHeader = "X-Aws-Ec2-Metadata-Token" //nolint:gosec // G101: the name of a header
 	ttlHeader   = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	maxTTL      = 21600
 )

@@ -153,7 +153,7 @@ func attributesDigest(attributes map[string]MessageAttribute) string {
 	}
 	var b []byte
 	part := func(text string) {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(text))) //nolint:gosec // at most maxMessage
+		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 		b = append(b, text...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

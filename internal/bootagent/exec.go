@@ -25,7 +25,7 @@ func Exec(ctx context.Context, command []string) (string, error) {
 	if len(command) == 0 {
 		return "", errors.New("there is no command")
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // G204: root writes the command into the unit, or a flag
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = killWait
@@ -65,6 +65,6 @@ func DiskUsed(dir string) func() (uint64, error) {
 		if err := unix.Statfs(dir, &s); err != nil {
 			return 0, fmt.Errorf("reading the file system of %s: %w", dir, err)
 		}
-		return (s.Blocks - s.Bfree) * uint64(s.Bsize), nil
+		return (s.Blocks - s.Bfree) * uint64(s.Bsize), nil //nolint:gosec // G115: the kernel reports no negative block size
 	}
 }

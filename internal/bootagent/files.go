@@ -26,7 +26,7 @@ func (d Dir) Read(name string) ([]byte, error) {
 // Write writes a temporary file, syncs and renames it, and syncs the directory. A power cut
 // leaves the old or the new file, complete.
 func (d Dir) Write(name string, data []byte) error {
-	if err := os.MkdirAll(string(d), 0o755); err != nil {
+	if err := os.MkdirAll(string(d), 0o750); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp(string(d), "."+name+"-*")

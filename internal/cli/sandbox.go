@@ -55,7 +55,7 @@ func (s *session) becomeSandboxProgram(args []string) error {
 		return err
 	}
 	env := append(os.Environ(), command.CalledAsEnv+"="+s.name)
-	err = syscall.Exec(path, append([]string{path}, args...), env)
+	err = syscall.Exec(path, append([]string{path}, args...), env) //nolint:gosec // G204: the user runs it, with the same rights
 	return fmt.Errorf("starting %s: %w", path, err)
 }
 

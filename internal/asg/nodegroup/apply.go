@@ -3,6 +3,7 @@ package nodegroup
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -230,4 +231,6 @@ func (a *API) deletePool(ctx context.Context, w Wanted, force bool) error {
 	return failed("deleting the warm pool of Auto Scaling group "+w.Group, "autoscaling:DeleteWarmPool", err)
 }
 
-func wholeSeconds(d time.Duration) *int32 { return aws.Int32(int32(d / time.Second)) }
+func wholeSeconds(d time.Duration) *int32 {
+	return aws.Int32(int32(min(d/time.Second, math.MaxInt32))) //nolint:gosec // G115: min bounds it
+}

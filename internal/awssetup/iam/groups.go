@@ -101,7 +101,7 @@ func ManageGroups(d Document, w awssetup.Wiring, nodeRole string, tagKeys ...str
 	}, Statement{
 		Sid: "PassTheNodesRole", Action: []string{"iam:PassRole"},
 		Resource:  []string{"arn:" + w.Partition + ":iam::" + w.Account + ":role/" + cmp.Or(nodeRole, UnknownNodeRole)},
-		Condition: conditions{"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}},
+		Condition: conditions{"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}, //nolint:gosec // G101: the name of a condition
 	})
 	d.Statement = append(d.Statement, document(statements...).Statement...)
 	return d

@@ -238,7 +238,7 @@ func parseIPv4(s string) netip.Addr {
 				return netip.Addr{}
 			}
 			digits++
-			b[part] = byte(value)
+			b[part] = byte(value) //nolint:gosec // G115: at most 255, as checked above
 		case c == '.' && digits > 0 && part < 3:
 			part, digits, value = part+1, 0, 0
 		default:

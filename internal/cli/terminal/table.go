@@ -30,7 +30,7 @@ func NewTable(header ...string) *Table {
 func (t *Table) Row(cells ...Cell) {
 	row := make([]Cell, len(t.header))
 	for i := range min(len(cells), len(row)) {
-		row[i] = Cell{Text: Line(cells[i].Text), Style: cells[i].Style}
+		row[i] = Cell{Text: Line(cells[i].Text), Style: cells[i].Style} //nolint:gosec // G602: i is below both lengths
 	}
 	t.rows = append(t.rows, row)
 }

@@ -117,7 +117,7 @@ func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s passState) {
 		status.Suspended = append(status.Suspended, p.Process)
 	}
 	slices.Sort(status.Suspended)
-	status.PendingActions = int32(len(o.Held()))
+	status.PendingActions = int32(len(o.Held())) //nolint:gosec // G115: the members of one group
 	if c.hasTracker() {
 		c.track(status, o)
 	}

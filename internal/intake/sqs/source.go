@@ -98,7 +98,7 @@ func (s *Source) request() *awssqs.ReceiveMessageInput {
 	return in
 }
 
-func seconds(d time.Duration) int32 { return int32(d / time.Second) }
+func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // G115: waits and timeouts of SQS, below 12 hours
 
 // maxBackground bounds the messages that are handled, without their bodies, while their receiver
 // receives again.

@@ -57,7 +57,7 @@ func (u *Update) settlePods() {
 		}
 	}
 	u.moved += len(gone)
-	u.Drain().Pods.Moved += int32(len(gone))
+	u.Drain().Pods.Moved += int32(len(gone)) //nolint:gosec // G115: the pods of one node
 	u.recordNames(v1alpha1.ReasonPodTerminated, "left", gone)
 	u.recordLost(lost, "was still there when the deadline passed")
 }
@@ -157,7 +157,7 @@ func evictionTime(pod *corev1.Pod) (metav1.Time, int64, bool) {
 // recordLost counts pods that are lost.
 func (u *Update) recordLost(names []string, how string) {
 	u.lost += len(names)
-	u.Drain().Pods.Lost += int32(len(names))
+	u.Drain().Pods.Lost += int32(len(names)) //nolint:gosec // G115: the pods of one node
 	u.recordNames(v1alpha1.ReasonPodLost, how+":", names)
 }
 
