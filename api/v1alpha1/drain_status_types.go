@@ -12,8 +12,8 @@ type DrainStatus struct {
 	// as at risk.
 	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
-	// BootID is the node's boot id when Lifeboat marked the node. If a Ready
-	// node has another boot id, it was rebooted since then.
+	// BootID is the node's boot id when Lifeboat marked the node for a planned
+	// reboot. If a Ready node has another boot id, it was rebooted since then.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BootID string `json:"bootID,omitempty"`

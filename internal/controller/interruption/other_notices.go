@@ -9,11 +9,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// rebooted reports whether the node was rebooted since its drain began.
-func (f *facts) rebooted() bool {
-	return f.drain().BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
+// rebooted reports whether the reboot that decides is over: the node was rebooted since it was
+// marked for it.
+func (f *facts) rebooted(d policy.Decision) bool {
+	return d.Notice.InstanceAction == notice.ActionReboot && f.drain().BootID != "" &&
+		nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
+}
+
+// nothingLeft reports whether nothing is left to drain for after a reboot. An instance that has to
+// be terminated, or whose change was moved, is not done.
+func (f *facts) nothingLeft(d policy.Decision) bool {
+	return f.rebooted(d) && d.Action != v1alpha1.ActionTerminate && !f.isRescheduled(d) &&
+		!f.isRetained() && !replacement.IsDetached(f.drain().Replacement)
 }
 
 // otherNoticeApplies reports whether another notice than the deciding one still applies to a node that

@@ -13,7 +13,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -96,7 +95,7 @@ func (p *pass) act(ctx context.Context) error {
 		steps = []step{awaitInstanceGone, complete}
 	case p.facts.pause != nil:
 		steps = stepsPaused()
-	case p.decision.Withdrawn:
+	case p.decision.Withdrawn, p.facts.nothingLeft(p.decision):
 		steps = []step{restoreNode, complete}
 	}
 	err := p.walk(ctx, steps)
@@ -145,7 +144,7 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 		end = p.decision.Notice.Deadline.Time.Time
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
-		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
+		p.facts.rebooted(p.decision):
 		return true, nil
 	case p.isRequested():
 		return p.awaitUncordon()

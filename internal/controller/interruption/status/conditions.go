@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -55,9 +56,10 @@ func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
 }
 
 // setCordoned records that the node was marked or restored. The boot id at that time shows later
-// whether the node was rebooted.
+// whether the node was rebooted. A reboot while another notice decides is not the planned one.
 func (u *Update) setCordoned(o Outcome) {
-	if node := u.pass.Node; o.Marked != "" && o.Answered == "" && !o.Completed && node != nil && u.Drain().BootID == "" {
+	planned := u.pass.Decision.Notice.InstanceAction == notice.ActionReboot
+	if node := u.pass.Node; planned && o.Marked != "" && o.Answered == "" && !o.Completed && node != nil && u.Drain().BootID == "" {
 		u.Drain().BootID = node.Status.NodeInfo.BootID
 	}
 	switch {
