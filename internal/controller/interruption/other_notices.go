@@ -26,24 +26,41 @@ func (f *facts) nothingLeft(d policy.Decision) bool {
 		!f.isRetained() && !replacement.IsDetached(f.drain().Replacement)
 }
 
-// otherNoticeApplies reports whether another notice than the deciding one still applies to a node that
-// lives: its deadline is in the future, it reports a failed status check, or a person asked for it.
+// otherNoticeApplies reports whether another notice than the deciding one still applies: to a node that
+// lives, if its deadline is in the future, it reports a failed status check, or a person asked for it;
+// to a node that is gone, if it is a planned change of an instance that nothing else ends.
 func (f *facts) otherNoticeApplies(d policy.Decision) bool {
-	if f.node == nil || d.InstanceGone {
+	if d.InstanceGone || f.node == nil && f.endsInstance(d) {
 		return false
 	}
 	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices), func(n v1alpha1.Notice) bool {
-		return n.ID != d.Notice.ID && !n.Withdrawn &&
-			(n.Kind == notice.KindInstanceStatus || n.Kind == notice.KindRequested || n.Deadline != nil && n.Deadline.Time.After(f.now))
+		if n.ID == d.Notice.ID || n.Withdrawn {
+			return false
+		}
+		if f.node == nil {
+			return f.isPlanned(&n)
+		}
+		return n.Kind == notice.KindInstanceStatus || n.Kind == notice.KindRequested || n.Deadline != nil && n.Deadline.Time.After(f.now)
 	})
+}
+
+// endsInstance reports whether what decides ends the instance: a reclaim, its group, Karpenter or
+// Lifeboat.
+func (f *facts) endsInstance(d policy.Decision) bool {
+	return notice.IsFirm(d.Notice.Deadline) || d.Notice.Kind == notice.KindAutoScalingTermination ||
+		f.drain().TerminationTime != nil || f.drain().NodeClaimDeletion != nil
+}
+
+// isPlanned reports whether a notice is about a change in the future, which can be moved.
+func (f *facts) isPlanned(n *v1alpha1.Notice) bool {
+	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineSoft && n.Deadline.Time.After(f.now)
 }
 
 // awaitsNode reports whether the node is gone and its instance may still run: a node that a
 // person or a controller deleted registers again, and the planned change still applies.
 func (f *facts) awaitsNode(d policy.Decision) bool {
-	planned := d.Notice.Deadline // the decision's is hard in the last hour
-	return f.node == nil && !d.InstanceGone && !d.Withdrawn && planned != nil &&
-		planned.Type == v1alpha1.DeadlineSoft && planned.Time.After(f.now)
+	// The decision's deadline is hard in the last hour.
+	return f.node == nil && !d.InstanceGone && !d.Withdrawn && f.isPlanned(&d.Notice)
 }
 
 // listed returns the pods that the status lists. When the node is gone, a new node may

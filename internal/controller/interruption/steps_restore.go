@@ -53,7 +53,7 @@ func release(ctx context.Context, p *pass) (bool, error) {
 // nextIsDue reports whether another notice applies whose drain begins at once: a node that
 // is restored in between would get new pods.
 func (f *facts) nextIsDue(d policy.Decision) bool {
-	if d.Withdrawn || !f.otherNoticeApplies(d) {
+	if f.node == nil || d.Withdrawn || !f.otherNoticeApplies(d) {
 		return false
 	}
 	facts := f.forPolicy()

@@ -1,0 +1,72 @@
+package interruption
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// A node that others delete registers again: a drain for another notice must not end the record of
+// a planned change.
+func TestDeletedNodeIsDrainedForItsPlannedChange(t *testing.T) {
+	t.Parallel()
+	for name, due := range map[string]time.Time{
+		"in twelve days":    start.Add(12 * 24 * time.Hour),
+		"in the last hour":  start.Add(50 * time.Minute),
+		"in the next hours": start.Add(3 * time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change := planned("h1", notice.ActionStop, due)
+			w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), team(func(*v1alpha1.InterruptionPolicySpec) {}))
+			w.settle(time.Second)
+			if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+				t.Fatal("not cordoned")
+			}
+			w.addNotices(change)
+			w.settle(time.Second)
+			w.remove(w.node())
+			w.stopped("web-1")
+			w.settle(time.Minute)
+			w.settle(time.Minute)
+			if s := w.record().Status; s.CompletionTime != nil {
+				t.Fatalf("phase %s, handled %v", s.Phase, s.HandledNotices)
+			}
+			if err := w.client.Create(t.Context(), node("a", instance)); err != nil {
+				t.Fatal(err)
+			}
+			w.settle(due.Add(-45 * time.Minute).Sub(w.now))
+			if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+				t.Errorf("not cordoned for the change: phase %s", w.record().Status.Phase)
+			}
+		})
+	}
+}
+
+// A node that is gone because its instance ends does not wait for a planned change.
+func TestEndedNodeDoesNotAwaitItsPlannedChange(t *testing.T) {
+	t.Parallel()
+	sick := rebalance()
+	sick.ID, sick.Kind, sick.Source = "sick", notice.KindInstanceStatus, notice.SourceEC2
+	terminate := team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Rules = []v1alpha1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1alpha1.ActionTerminate}}
+	})
+	for name, first := range map[string]v1alpha1.Notice{"reclaimed": spot(), "terminated": sick} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := node("a", instance)
+			n.Labels["karpenter.sh/nodepool"] = "pool"
+			w := newWorld(t, recordOf(first, planned("h1", notice.ActionStop, start.Add(12*24*time.Hour))), n, terminate.DeepCopy())
+			w.settle(time.Second)
+			w.settle(time.Second)
+			w.remove(w.node())
+			w.settle(time.Minute)
+			if s := w.record().Status; s.CompletionTime == nil {
+				t.Errorf("phase %s: %+v", s.Phase, s.Conditions)
+			}
+		})
+	}
+}
