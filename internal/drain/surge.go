@@ -204,18 +204,19 @@ func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 }
 
 func (s *planContext) surge(c *podState, fit surgeEligibility) Verdict {
-	latest := s.now.Add(successorTimeout)
-	switch {
-	case c.lastCall.IsZero():
-	case s.awaitsTurn(c):
-		latest = earliest(latest, c.turn)
-	default:
-		latest = earliest(latest, c.lastCall)
+	end := c.lastCall
+	if s.awaitsTurn(c) {
+		end = c.turn
+	}
+	// A time that is counted from now would change with every pass of a drain that waits.
+	latest := "after " + minutes(successorTimeout)
+	if !end.IsZero() && end.Before(s.now.Add(successorTimeout)) {
+		latest = "at " + clock(end)
 	}
 	return Verdict{
 		Step: StepSurge,
-		Reason: fmt.Sprintf("its successor is started first: Deployment %s may run it twice; evicted when that is Ready, at %s at the latest",
-			fit.deployment, clock(latest)),
+		Reason: fmt.Sprintf("its successor is started first: Deployment %s may run it twice; evicted when that is Ready, %s at the latest",
+			fit.deployment, latest),
 		Origin: &Origin{
 			ReplicaSet: fit.set.Name, UID: fit.set.UID, Hash: c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
 			Time: s.now, Seen: fit.set.ResourceVersion,
