@@ -46,7 +46,7 @@ Each finding says what will go wrong in an interruption and how to fix it:
 With -f it reads files instead and needs no account: CloudFormation, SAM and
 the output of CDK; Terraform configurations, plans and states; and the output of
 aws events list-rules, describe-rule and list-targets-by-rule. A directory
-stands for its files.
+stands for its files. Files that are arguments need not be about wiring.
 
 Exit codes: 0 no finding that counts; 1 something is broken; 2 wrong usage; 3 some
 checks could not run; 4 warnings or notes, if --fail-on counts them.`
@@ -58,6 +58,9 @@ type doctorFlags struct {
 	parameters                map[string]string
 	offline, probe            bool
 	files                     []string
+	// arguments are further files. They need not be about wiring: pre-commit names all that
+	// a commit changes.
+	arguments []string
 	// failOn is the least severity that changes the exit code.
 	failOn string
 	// baseline is the file of accepted findings; writeBaseline writes it.
@@ -93,8 +96,14 @@ func newDoctor(s *session) *cobra.Command {
 
   # For scripts
   lifeboat doctor --cluster prod -o json | jq '.findings[] | select(.severity == "broken")'`,
-		Args: arguments(0, 0, "no arguments; files are given with -f"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.offline {
+				return nil
+			}
+			return arguments(0, 0, "no arguments without --offline; files are given with -f")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.arguments = args
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -118,7 +127,7 @@ func newDoctor(s *session) *cobra.Command {
 
 func (f *doctorFlags) check() error { //nolint:gocyclo // one check for each combination of flags
 	switch {
-	case f.offline && len(f.files) == 0:
+	case f.offline && len(f.files)+len(f.arguments) == 0:
 		return usageErrorf("there is nothing to check: add -f FILE")
 	case !f.offline && len(f.files) > 0:
 		return usageErrorf("-f works only without an account: add --offline")
@@ -169,6 +178,11 @@ type doctorRun struct {
 	hookPatterns []string
 	// groupsDenied and groupsFailed say why the groups could not be read.
 	groupsDenied, groupsFailed error
+
+	// filesRead are the names of the files that were checked.
+	filesRead []string
+	// nothing is true if none of the arguments is about wiring.
+	nothing bool
 
 	// The subject and the notes of the report.
 	subject string

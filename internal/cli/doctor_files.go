@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,18 +20,18 @@ import (
 
 // files checks templates.
 func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
-	var files []template.File
-	for _, name := range d.flags.files {
-		some, err := d.readAny(name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, some...)
+	files, err := d.readFiles()
+	if err != nil {
+		return nil, err
 	}
 	found, err := template.Read(files, template.Given{
 		Account: d.flags.account, Region: d.flags.region, Parameters: d.flags.parameters, Disk: disk{},
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, template.ErrNoWiring) && len(d.flags.files) == 0:
+		d.nothing = true
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	want := awssetup.Desired(d.flags.cluster, found.Account, found.Region)
@@ -45,6 +46,25 @@ func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 		d.subject += " and " + counted(n, "Auto Scaling group")
 	}
 	return doctor.Run(found, want, doctor.Cluster{}), nil
+}
+
+// readFiles reads the files of -f, and the arguments, which need not be about wiring.
+func (d *doctorRun) readFiles() ([]template.File, error) {
+	var files []template.File
+	for i, name := range slices.Concat(d.flags.files, d.flags.arguments) {
+		some, err := d.readAny(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range some {
+			file.Found = file.Found || i >= len(d.flags.files)
+			files = append(files, file)
+			if file.Name != standardInput {
+				d.filesRead = append(d.filesRead, file.Name)
+			}
+		}
+	}
+	return files, nil
 }
 
 // disk reads the modules that a Terraform configuration names.
@@ -126,8 +146,11 @@ func filesIn(dir string) ([]string, error) {
 // Terraform state can be larger.
 const maxFileSize = 64 << 20
 
+// standardInput is the name of the file "-".
+const standardInput = "standard input"
+
 func (s *session) read(name string) (template.File, error) {
-	from, shown := s.env.In, "standard input"
+	from, shown := s.env.In, standardInput
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

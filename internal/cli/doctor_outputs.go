@@ -24,7 +24,7 @@ func (d *doctorRun) reportFile(all []finding.Finding) (done bool, _ error) {
 	var err error
 	switch d.session.flags.Output {
 	case outputSARIF:
-		out, err = report.SARIF(all, version.Get().Version, d.flags.files)
+		out, err = report.SARIF(all, version.Get().Version, d.filesRead)
 	case outputJUnit:
 		out, err = report.JUnit(all, d.flags.counts)
 	default:

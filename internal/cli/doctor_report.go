@@ -46,6 +46,10 @@ func (d *doctorRun) report(all []finding.Finding) error {
 			d.reportSeverity(severity, all)
 		}
 	}
+	if d.nothing {
+		d.out.Printf("No file is about wiring: there was nothing to check.\n")
+		return nil
+	}
 	d.out.Printf("\n%s\n", summary(counts))
 	return nil
 }

@@ -179,7 +179,10 @@ func TestDoctorOffline(t *testing.T) {
 		"a strange account":   {"", []string{"--offline", "-f", open, "--account", "1"}, 2, "write its 12 digits"},
 		"a strange region":    {"", []string{"--region", "here"}, 2, "is not a valid AWS region"},
 		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "is not a valid cluster name"},
-		"arguments":           {"", []string{"x"}, 2, "files are given with -f"},
+		"online arguments":    {"", []string{"x"}, 2, "files are given with -f"},
+		"arguments":           {"", []string{"--offline", open, other}, 3, "NOT-UNDERSTOOD"},
+		"idle arguments":      {"", []string{"--offline", other}, 0, "No file is about wiring"},
+		"a lost argument":     {"", []string{"--offline", filepath.Join(dir, "none")}, 3, "no such file"},
 		"as JSON":             {misspelt, []string{"--offline", "-f", "-", "-o", "json"}, 1, `"id": "rule-matches-nothing"`},
 	} {
 		t.Run(name, func(t *testing.T) {

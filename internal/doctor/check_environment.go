@@ -40,7 +40,7 @@ func checkClock(e *diagnosis) []finding.Finding {
 // checkPermissions reports the actions that AWS denied. checkUnanswered reports those
 // that failed.
 func checkPermissions(e *diagnosis) []finding.Finding {
-	who := "these credentials"
+	who := "the user of these credentials"
 	if e.Caller != "" {
 		who = e.Caller
 	}

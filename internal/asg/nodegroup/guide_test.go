@@ -19,6 +19,12 @@ func TestGuideNamesEveryFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
+	// The doctor's SARIF links to the anchor of each finding.
+	linked := func(where, id string) {
+		if !strings.Contains(string(guide), `<a id="`+id+`"></a>`) {
+			t.Errorf("docs/guides/node-groups.md has no anchor of the finding %s, of %s", id, where)
+		}
+	}
 	named := func(where, name string) {
 		seen++
 		if !strings.Contains(string(guide), "`"+name+"`") {
@@ -41,6 +47,7 @@ func TestGuideNamesEveryFinding(t *testing.T) {
 					if id, ok := n.Args[1].(*ast.BasicLit); ok {
 						text, _ := strconv.Unquote(id.Value)
 						named(path, text)
+						linked(path, text)
 					}
 				}
 			case *ast.ValueSpec: // reasonX = "…"
@@ -59,6 +66,7 @@ func TestGuideNamesEveryFinding(t *testing.T) {
 	}
 	for _, id := range []string{"launch-hook-missing", "terminate-hook-missing", "launch-hook-elsewhere", "terminate-hook-elsewhere"} {
 		named("findings_hooks.go", id) // these are put together
+		linked("findings_hooks.go", id)
 	}
 	if seen < 35 {
 		t.Errorf("only %d are known: the test does not read them any more", seen)

@@ -1,15 +1,38 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
-// guide is the page that describes each finding. Each id is an anchor in it.
-const guide = "https://github.com/lifeboat-dev/lifeboat/blob/main/docs/guides/doctor.md"
+// The pages that describe the findings. Each id is an anchor in one of them.
+const (
+	guides        = "https://github.com/lifeboat-dev/lifeboat/blob/main/docs/guides/"
+	guide         = guides + "doctor.md"
+	guideOfGroups = guides + "node-groups.md"
+)
+
+// ofGroups are the findings that only the guide to node groups describes.
+var ofGroups = []string{
+	"differs", "group-deleting", "group-missing", "hook-stale", "hook-target", "hooks-unknown",
+	"instances-before-hook", "instances-retained", "launch-hook-elsewhere", "launch-hook-missing",
+	"launch-hook-too-short", "launches-fail", "operator-owned", "other-cluster", "other-hook", "pool-empty",
+	"process-suspended", "terminate-hook-elsewhere", "terminate-hook-missing", "warm-outdated",
+}
+
+func helpURI(id string) string {
+	if slices.Contains(ofGroups, id) {
+		return guideOfGroups + "#" + id
+	}
+	return guide + "#" + id
+}
 
 // The parts of SARIF 2.1.0 that are written (OASIS, "Static Analysis Results Interchange
 // Format", version 2.1.0).
@@ -70,7 +93,7 @@ func SARIF(all []finding.Finding, version string, files []string) ([]byte, error
 	for _, f := range all {
 		if _, known := index[f.ID]; !known {
 			index[f.ID] = len(index)
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: f.ID, HelpURI: guide + "#" + f.ID})
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: f.ID, HelpURI: helpURI(f.ID)})
 		}
 		location := sarifLocation{Logical: []sarifLogical{{Name: f.Object}}}
 		if file := fileOf(f, files); file != "" {
@@ -107,11 +130,21 @@ func text(f finding.Finding) string {
 	return out
 }
 
-// fileOf returns the file that a finding is about.
+// fileOf returns the URI of the file that a finding is about: of those that it names, the one
+// with the longest name, because a name can be a part of another.
 func fileOf(f finding.Finding, files []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	i := slices.IndexFunc(files, func(name string) bool { return strings.Contains(f.Fix, "in "+name) || strings.Contains(f.Object, name) })
-	return files[max(i, 0)]
+	best := ""
+	for _, name := range files {
+		if len(name) > len(best) && (strings.Contains(f.Fix, "in "+name) || strings.Contains(f.Object, name)) {
+			best = name
+		}
+	}
+	location := url.URL{Path: filepath.ToSlash(cmp.Or(best, files[0]))}
+	if path.IsAbs(location.Path) {
+		location.Scheme = "file"
+	}
+	return location.String()
 }
