@@ -174,3 +174,31 @@ func (w *wiringToBreak) findings(ctx context.Context) [][2]string {
 	}
 	return all
 }
+
+// lifeboat aws setup changes nothing for the rule of another, so that is not what is printed.
+func TestFixForRuleOfOthers(t *testing.T) {
+	w := &wiringToBreak{newBrokenAccount(t)}
+	_, err := w.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: aws.String("own"), EventPattern: aws.String(patternOf(spotWarning, ""))})
+	w.must(err)
+	_, err = w.rules.PutTargets(t.Context(), &eventbridge.PutTargetsInput{Rule: aws.String("own"), Targets: []ebtypes.Target{{Id: aws.String("x"), Arn: aws.String("arn:aws:sqs:us-east-1:123456789012:lifeboat-prod")}}})
+	w.must(err)
+	fixes := map[string]string{}
+	for _, f := range w.findings(t.Context()) {
+		fixes[f[0]] = f[1]
+	}
+	const put = "aws events put-targets --rule own --targets '"
+	targets, isCommand := strings.CutPrefix(fixes["target-dead-letter-missing"], put)
+	if !isCommand || !strings.HasPrefix(fixes["queue-policy-refuses"], "add to its statement with Effect Deny the condition {") ||
+		!strings.Contains(fixes["queue-policy-refuses"], "; and add the statement {") {
+		t.Fatalf("%q", fixes)
+	}
+	var parsed []ebtypes.Target
+	w.must(json.Unmarshal([]byte(strings.TrimSuffix(targets, "'")), &parsed))
+	_, err = w.rules.PutTargets(t.Context(), &eventbridge.PutTargetsInput{Rule: aws.String("own"), Targets: parsed})
+	w.must(err)
+	for _, f := range w.findings(t.Context()) {
+		if f[0] == "target-dead-letter-missing" {
+			t.Errorf("%q remains", f)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (e *diagnosis) addTarget(r *rule) change {
 	if e.queue.ARN == "" {
 		return nil
 	}
-	t := snapshot.Target{ID: "lifeboat-queue", ARN: e.queue.ARN, DeadLetterARN: e.queue.DeadLetterARN}
+	t := snapshot.Target{ID: setupTarget, ARN: e.queue.ARN, DeadLetterARN: e.queue.DeadLetterARN}
 	return onRule(r, func(r *snapshot.Rule) { r.Targets = append(r.Targets, t) })
 }
 
@@ -99,7 +99,7 @@ func (e *diagnosis) ownRule(desired awssetup.Rule) snapshot.Rule {
 		ARN: strings.Join([]string{
 			"arn", snapshot.Part(e.queue.ARN, 1), "events", snapshot.Part(e.queue.ARN, 3), snapshot.Part(e.queue.ARN, 4), "rule/" + desired.Name,
 		}, ":"),
-		Targets: []snapshot.Target{{ID: "lifeboat-queue", ARN: e.queue.ARN, DeadLetterARN: e.queue.DeadLetterARN}},
+		Targets: []snapshot.Target{{ID: setupTarget, ARN: e.queue.ARN, DeadLetterARN: e.queue.DeadLetterARN}},
 	}
 }
 

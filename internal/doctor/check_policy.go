@@ -79,13 +79,11 @@ func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding, senders []
 			Severity: finding.Broken, ID: idQueuePolicyRefuses, Object: e.queueObject(), Kinds: kinds,
 			Problem: e.denialReason(len(by[queuepolicy.Deny]) > 0, len(refused) < len(feeding)) +
 				": EventBridge cannot deliver the events of " + joinList(names),
-			Fix:    e.fixQueue("add to its policy: "+e.allowStatementText(refused, e.queue), ""),
+			Fix:    e.letSend(refused, by[queuepolicy.Deny]),
 			Change: allowRules(refused, e.account(), e.queue.ARN),
 		}
 		if denied := by[queuepolicy.Deny]; len(denied) > 0 {
-			f.Fix = e.fixQueue("add to its statement with Effect Deny the condition "+e.exemption(denied), "")
 			f.Change = together(exempt(e.queue.ARN, e.denying(policy, denied), denied), allowRules(refused, e.account(), e.queue.ARN))
-			f.Fix += "; and add the statement " + e.allowStatementText(refused, e.queue)
 		}
 		all = append(all, f)
 	}
@@ -106,6 +104,35 @@ func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding, senders []
 		})
 	}
 	return all
+}
+
+// letSend returns the fix that lets rules send, some of which a statement denies. lifeboat aws
+// setup does that for Lifeboat's rules only.
+func (e *diagnosis) letSend(refused, denied []*rule) string {
+	setup := e.queue.From == "" && e.hasLifeboatName()
+	var parts []string
+	if setup && slices.ContainsFunc(refused, isLifeboats) {
+		parts = append(parts, e.applyCommand())
+	}
+	if setup {
+		refused = slices.DeleteFunc(slices.Clone(refused), isLifeboats)
+		denied = slices.DeleteFunc(slices.Clone(denied), isLifeboats)
+	}
+	if len(denied) > 0 {
+		parts = append(parts, "add to its statement with Effect Deny the condition "+e.exemption(denied))
+	}
+	switch {
+	case len(refused) == 0:
+	case len(denied) > 0:
+		parts = append(parts, "add the statement "+e.allowStatementText(refused, e.queue))
+	default:
+		parts = append(parts, "add to its policy: "+e.allowStatementText(refused, e.queue))
+	}
+	fix := strings.Join(parts, "; and ")
+	if setup {
+		return fix
+	}
+	return e.fixQueue(fix, "")
 }
 
 // denying returns the indexes of the statements that deny rules.

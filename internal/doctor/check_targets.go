@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
@@ -42,11 +43,18 @@ func (e *diagnosis) checkInput(r *rule, t snapshot.Target) []finding.Finding {
 	return []finding.Finding{{
 		Severity: finding.Broken, ID: idTargetInputChanged, Object: r.object(), Kinds: r.intendedKinds,
 		Problem: "its target has an " + what + ", which changes the event: Lifeboat cannot read the message",
-		Fix: e.fix(r.From, r.role != "", "remove "+what+" from the target",
+		Fix: e.fix(r.From, ofSetup(r, t), "remove "+what+" from the target",
 			fmt.Sprintf("aws events put-targets --rule %s --targets Id=%s,Arn=%s", r.Name, t.ID, t.ARN)),
 		Change: onTargets(r, t.ARN, func(t *snapshot.Target) { t.Input, t.InputPath, t.Transformed = "", "", false }),
 	}}
 }
+
+// setupTarget is the id of the target that lifeboat aws setup puts.
+const setupTarget = "lifeboat-queue"
+
+// ofSetup reports whether lifeboat aws setup corrects the target. It leaves those of others
+// alone.
+func ofSetup(r *rule, t snapshot.Target) bool { return r.role != "" && t.ID == setupTarget }
 
 // checkFIFO reports FIFO queues to which EventBridge cannot deliver: it needs a
 // message group (EventBridge API Reference, SqsParameters).
@@ -107,14 +115,14 @@ func (e *diagnosis) deliversWithRole(r *rule, t snapshot.Target) finding.Finding
 
 // checkTargetDeadLetters checks the dead-letter queues of the rules' targets.
 func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
-	var without []string
-	var queues []string
+	var without, commands, queues []string
 	from, by := "", map[string][]*rule{}
 	for _, r := range e.rules {
 		for _, t := range r.To(e.queue.ARN) {
 			switch {
 			case t.DeadLetterARN == "":
 				without, from = append(without, r.Title()), r.From
+				commands = union(commands, []string{e.addDeadLetterCommand(r, t)})
 			case e.deadLetterDenies(r, t.DeadLetterARN):
 				queues = union(queues, []string{t.DeadLetterARN})
 				by[t.DeadLetterARN] = append(by[t.DeadLetterARN], r)
@@ -129,7 +137,7 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idTargetDeadLetterRefuse, Object: "queue " + q.Title(),
 			Problem: "its policy does not let " + joinList(names) + " send undeliverable events to it: EventBridge drops them silently",
-			Fix:     e.fix(q.From, e.hasLifeboatName(), edit, edit),
+			Fix:     e.fix(q.From, e.hasLifeboatName() && ofLifeboat(by[arn]), edit, edit),
 			Change:  allowRules(by[arn], snapshot.Part(arn, 4), arn),
 		})
 	}
@@ -138,9 +146,29 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 		all = append(all, finding.Finding{
 			Severity: finding.Info, ID: idTargetDeadLetter, Object: e.queueObject(),
 			Problem: "EventBridge silently drops events that " + joinList(without) + " cannot deliver to it",
-			Fix:     e.fix(from, e.hasLifeboatName(), edit, edit),
+			Fix:     e.fix(from, false, edit, strings.Join(commands, "; ")),
 			Change:  e.addTargetDeadLetters(),
 		})
 	}
 	return all
+}
+
+// isLifeboats reports whether lifeboat aws setup writes the rule.
+func isLifeboats(r *rule) bool { return r.role != "" }
+
+// ofLifeboat reports whether all rules are Lifeboat's.
+func ofLifeboat(rules []*rule) bool {
+	return !slices.ContainsFunc(rules, func(r *rule) bool { return !isLifeboats(r) })
+}
+
+// addDeadLetterCommand adds a dead-letter queue to a target in an account.
+func (e *diagnosis) addDeadLetterCommand(r *rule, t snapshot.Target) string {
+	switch {
+	case ofSetup(r, t) && e.hasLifeboatName():
+		return e.applyCommand()
+	case e.queue.DeadLetterARN == "":
+		return "add a DeadLetterConfig to each target"
+	}
+	return fmt.Sprintf("aws events put-targets --rule %s --targets %s", r.Name,
+		quoteShell(fmt.Sprintf(`[{"Id":%q,"Arn":%q,"DeadLetterConfig":{"Arn":%q}}]`, t.ID, t.ARN, e.queue.DeadLetterARN)))
 }
