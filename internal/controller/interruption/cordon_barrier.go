@@ -68,11 +68,9 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 		delete(b.pending, in.Name)
 		return
 	}
-	if old, ok := was.(*v1alpha1.Interruption); ok && !hasNews(old, in) {
+	_, done := b.cordoned[in.Name] // then another notice about the node must not delay every drain
+	if old, ok := was.(*v1alpha1.Interruption); done || ok && !hasNews(old, in) {
 		return
-	}
-	if _, done := b.cordoned[in.Name]; done {
-		return // otherwise repeated notices about one node would delay every drain
 	}
 	if b.last.name != in.Name {
 		b.other = b.last
