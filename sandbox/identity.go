@@ -54,6 +54,16 @@ func (s *Sandbox) AgentKubeconfig(ctx context.Context, nodeName string) (string,
 	return path, waitAgentTied(ctx, path)
 }
 
+// UserKubeconfig writes a kubeconfig of a user and returns its path. The user may do what RBAC
+// grants.
+func (s *Sandbox) UserKubeconfig(user string) (string, error) {
+	path, err := s.cluster.UserKubeconfig(user)
+	if err != nil {
+		return "", fmt.Errorf("making the user %s: %w", user, err)
+	}
+	return path, nil
+}
+
 // accountKubeconfig writes the kubeconfig of a ServiceAccount of the chart to the
 // file name, with a token bound to node if there is one.
 func (s *Sandbox) accountKubeconfig(ctx context.Context, name, account string, node *corev1.Node) (string, error) {

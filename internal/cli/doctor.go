@@ -176,8 +176,12 @@ type doctorRun struct {
 	// hookPatterns are the hook names that the controller is configured to
 	// answer. Empty means the controller's default.
 	hookPatterns []string
-	// groupsDenied and groupsFailed say why the groups could not be read.
-	groupsDenied, groupsFailed error
+	// groupsDenied says that AWS refused to show the groups.
+	groupsDenied error
+	// policiesRead is true if policiesFound are all policies.
+	policiesRead bool
+	// unread are the parts that could not be checked.
+	unread []unread
 
 	// filesRead are the names of the files that were checked.
 	filesRead []string
@@ -187,35 +191,6 @@ type doctorRun struct {
 	// The subject and the notes of the report.
 	subject string
 	notes   []string
-}
-
-// checkGroup is one part of the checks. An error means that this part could not
-// be checked; the other parts still run.
-type checkGroup struct {
-	name  string
-	check func(context.Context) ([]finding.Finding, error)
-}
-
-// groups returns the checks, in order.
-func (d *doctorRun) groups() []checkGroup {
-	if d.flags.offline {
-		return []checkGroup{{"files", d.files}}
-	}
-	groups := []checkGroup{
-		{"AWS resources", d.awsResources},
-		{"Lifeboat in the cluster", d.installed},
-		{"CRDs", d.crds},
-		{"permissions of the controller", d.controllerPermissions},
-		{"policies", d.policies},
-		{"node groups", d.nodeGroups},
-		{"agents", d.agents},
-		{"admission policies", d.admissionPolicies},
-		{"workloads", d.workloads},
-	}
-	if d.flags.probe {
-		groups = append(groups, checkGroup{"probe path", d.probe})
-	}
-	return groups
 }
 
 func (s *session) doctor(ctx context.Context, f doctorFlags) error {
@@ -232,13 +207,17 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 		d.progress.Step("checking %s", g.name)
 		found, err := g.check(ctx)
 		all = append(all, found...)
-		failed = errors.Join(failed, err)
+		d.notChecked(g.name, err)
+		if g.main {
+			failed = errors.Join(failed, err)
+		}
 	}
 	d.progress.Stop()
-	finding.Sort(all)
 	if failed != nil && len(all) == 0 {
 		return incomplete(failed)
 	}
+	all = append(all, d.unreadFindings()...)
+	finding.Sort(all)
 	all, err := d.accept(all)
 	if err != nil {
 		return incomplete(err)

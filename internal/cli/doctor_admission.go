@@ -2,16 +2,17 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
@@ -25,50 +26,45 @@ func (d *doctorRun) admissionPolicies(ctx context.Context) ([]finding.Finding, e
 		return nil, nil
 	}
 	var accounts corev1.ServiceAccountList
-	if err := d.kube.list(ctx, "Lifeboat's service accounts", &accounts, client.InNamespace(lifeboatNamespace)); err != nil {
-		return nil, err
+	err := d.kube.list(ctx, "Lifeboat's service accounts", &accounts, client.InNamespace(lifeboatNamespace))
+	has := func(account string, program *doctor.Program) bool {
+		return err != nil && program != nil || slices.ContainsFunc(accounts.Items, func(a corev1.ServiceAccount) bool { return a.Name == account })
 	}
-	has := func(account string) bool {
-		return slices.ContainsFunc(accounts.Items, func(a corev1.ServiceAccount) bool { return a.Name == account })
-	}
-	agents := has(admission.Agent) || d.agentNamespace != ""
-	if !has(lifeboatController) {
-		return nil, nil
-	}
-	var own appsv1.Deployment
-	if _, err := d.kube.findController(ctx, &own); err != nil {
+	if !has(lifeboatController, d.lifeboat.Controller) {
 		return nil, err
 	}
 	var jobs []string
-	if t := tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--hook-namespaces"); t.Queue != "" {
-		jobs = strings.Split(t.Queue, ",")
+	if namespaces := argument(d.controllerArgs, "--hook-namespaces"); namespaces != "" {
+		jobs = strings.Split(namespaces, ",")
 	}
+	agents := has(admission.Agent, d.lifeboat.Agents) || d.agentNamespace != ""
+	all, errPolicies := d.comparePolicies(ctx, admission.Found{
+		Agents: agents, Jobs: len(jobs) > 0, Guard: argument(d.controllerArgs, "--karpenter-guard") != "",
+	})
+	if len(all) == 0 { // a request that a missing policy does not refuse says nothing new
+		all = d.tryPolicies(ctx, jobs)
+	}
+	flows, errFlows := d.flowSchemas(ctx, agents)
+	return append(all, flows...), errors.Join(err, errPolicies, errFlows)
+}
+
+// comparePolicies compares the policies and their bindings with those of the chart. found says
+// which of them are expected.
+func (d *doctorRun) comparePolicies(ctx context.Context, found admission.Found) ([]finding.Finding, error) {
 	var policies admissionv1.ValidatingAdmissionPolicyList
 	var bindings admissionv1.ValidatingAdmissionPolicyBindingList
 	if err := d.kube.list(ctx, "admission policies", &policies); err != nil {
 		return nil, err
 	}
-	if err := d.kube.list(ctx, "bindings of admission policies", &bindings); err != nil {
-		return nil, err
-	}
-	found := admission.Found{
-		Policies: policies.Items, Bindings: bindings.Items, Agents: agents, Jobs: len(jobs) > 0,
-		Guard: tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--karpenter-guard").Queue != "",
-	}
+	unbound := d.kube.list(ctx, "bindings of admission policies", &bindings)
+	found.Policies, found.Bindings = policies.Items, bindings.Items
 	all, err := admission.Check(found)
-	if err != nil {
-		return nil, err
+	if unbound != nil {
+		all = slices.DeleteFunc(all, func(f finding.Finding) bool { return f.ID == admission.PolicyUnbound })
+		return all, errors.Join(err, unbound)
 	}
-	guard, err := d.guard(ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, guard...)
-	if len(all) == 0 { // a request that a missing policy does not refuse says nothing new
-		all = d.tryPolicies(ctx, jobs)
-	}
-	flows, err := d.flowSchemas(ctx, agents)
-	return append(all, flows...), err
+	guard, errGuard := d.guard(ctx, found)
+	return append(all, guard...), errors.Join(err, errGuard)
 }
 
 // flowSchemas checks the chart's FlowSchemas.

@@ -1,8 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -19,28 +20,28 @@ const (
 	versionLabel  = "app.kubernetes.io/version"
 	karpenterName = "karpenter"
 	nthName       = "aws-node-termination-handler"
+	lifeboatName  = "lifeboat"
 )
 
 // Lifeboat's own Deployment.
 const (
-	lifeboatNamespace  = "lifeboat-system"
-	lifeboatController = "lifeboat-controller"
+	lifeboatNamespace   = "lifeboat-system"
+	lifeboatController  = "lifeboat-controller"
+	controllerComponent = "controller"
 )
 
-// tools finds other tools that answer interruptions in the cluster. If it
-// cannot read something, it adds a note and assumes that the tool is absent.
+// tools finds other tools that answer interruptions in the cluster. What it cannot read
+// is unknown.
 func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 	if d.kube == nil {
 		return doctor.Cluster{}
 	}
 	d.progress.Step("looking for other tools that answer interruptions in the cluster")
 	found, err := findTools(ctx, *d.kube)
+	d.notChecked("other tools", err)
 	found.Lifeboat, found.Nodes = d.lifeboat.Running(d.now()), d.nodes
-	if err == nil && found.Karpenter != nil {
-		err = d.defeated(ctx, &found)
-	}
-	if err != nil {
-		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
+	if found.Karpenter != nil {
+		d.notChecked("other tools", d.defeated(ctx, &found))
 	}
 	return found
 }
@@ -48,10 +49,11 @@ func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 // findTools finds other tools.
 func findTools(ctx context.Context, c cluster) (found doctor.Cluster, _ error) {
 	var deployments appsv1.DeploymentList
-	if err := c.list(ctx, "deployments", &deployments); err != nil {
-		return found, err
-	}
+	errDeployments := c.list(ctx, "deployments", &deployments)
 	for _, o := range deployments.Items {
+		if o.Spec.Replicas != nil && *o.Spec.Replicas == 0 {
+			continue // it does not run
+		}
 		found.Workloads = append(found.Workloads, doctor.WorkloadOf("deployment "+o.Namespace+"/"+o.Name, o.Labels, o.Spec.Template.Spec))
 		switch o.Labels[nameLabel] {
 		case karpenterName:
@@ -60,19 +62,22 @@ func findTools(ctx context.Context, c cluster) (found doctor.Cluster, _ error) {
 			found.Karpenter.ZonalShift, _ = strconv.ParseBool(shift)
 		case nthName:
 			found.NTH = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
+		case lifeboatName:
+			own := o.Namespace == lifeboatNamespace && o.Name == lifeboatController
+			if o.Labels[componentLabel] == controllerComponent && !own {
+				found.Twins = append(found.Twins, *tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "", "--queue-url"))
+			}
 		}
 	}
 	var daemons appsv1.DaemonSetList
-	if err := c.list(ctx, "daemon sets", &daemons); err != nil {
-		return found, err
-	}
+	errDaemons := c.list(ctx, "daemon sets", &daemons)
 	for _, o := range daemons.Items {
 		found.Workloads = append(found.Workloads, doctor.WorkloadOf("daemonset "+o.Namespace+"/"+o.Name, o.Labels, o.Spec.Template.Spec))
 		if o.Labels[nameLabel] == nthName {
 			found.NTH = tool("daemonset", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
 		}
 	}
-	return found, nil
+	return found, errors.Join(errDeployments, errDaemons)
 }
 
 // tool describes a program by the value of an environment variable or of a flag
@@ -85,14 +90,19 @@ func tool(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec, variable, fl
 				t.Queue = e.Value
 			}
 		}
-		arguments := append(append([]string{}, c.Command...), c.Args...)
-		for i, a := range arguments {
-			if value, ok := strings.CutPrefix(a, flag+"="); ok {
-				t.Queue = value
-			} else if a == flag && i+1 < len(arguments) {
-				t.Queue = arguments[i+1]
-			}
-		}
+		t.Queue = cmp.Or(argument(append(append([]string{}, c.Command...), c.Args...), flag), t.Queue)
 	}
 	return t
+}
+
+// argument returns the value of a flag; empty if there is none.
+func argument(arguments []string, flag string) (value string) {
+	for i, a := range arguments {
+		if v, ok := strings.CutPrefix(a, flag+"="); ok {
+			value = v
+		} else if a == flag && i+1 < len(arguments) {
+			value = arguments[i+1]
+		}
+	}
+	return value
 }

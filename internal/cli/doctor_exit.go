@@ -8,7 +8,7 @@ func (f doctorFlags) exitOf(all []finding.Finding, failed error) error {
 	has := func(s finding.Severity) bool { return f.counts(s) && finding.Has(all, s) }
 	switch {
 	case has(finding.Broken):
-		return exitError{Code: exitBroken}
+		return exitError{Code: exitBroken, Err: failed}
 	case failed != nil:
 		return incomplete(failed)
 	case has(finding.Unknown):

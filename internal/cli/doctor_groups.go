@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -41,12 +40,12 @@ type seenGroup struct {
 // nodeGroups reports the errors.
 func (d *doctorRun) readGroups(ctx context.Context) {
 	d.progress.Step("reading Auto Scaling groups")
-	if d.groupsFailed = d.findGroups(ctx); d.groupsFailed == nil {
+	err := d.findGroups(ctx)
+	if awshttp.IsDenied(err) {
+		d.groupsDenied = err
 		return
 	}
-	if awshttp.IsDenied(d.groupsFailed) {
-		d.groupsDenied, d.groupsFailed = d.groupsFailed, nil
-	}
+	d.notChecked("node groups", err)
 }
 
 func (d *doctorRun) findGroups(ctx context.Context) error {
@@ -55,13 +54,10 @@ func (d *doctorRun) findGroups(ctx context.Context) error {
 		return nil // the check of the AWS resources reports this error
 	}
 	objects, err := d.nodeGroupObjects(ctx)
-	if err != nil {
-		return err
-	}
+	d.notChecked("node groups", err)
 	if d.kube != nil {
-		if d.nodes, err = d.kube.nodes(ctx); err != nil {
-			return err
-		}
+		d.nodes, err = d.kube.nodes(ctx)
+		d.notChecked("node groups", err)
 	}
 	api := nodegroup.NewAPI(cfg)
 	names, err := d.groupNames(ctx, api, objects)
@@ -213,7 +209,7 @@ func (d *doctorRun) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
 		all = append(all, groupFindings(g, d.putHooksCommand())...)
 		all = append(all, memberFindings(g, d.nodes)...)
 	}
-	return append(all, metadataFindings(d.metadata, d.seen)...), errors.Join(err, d.groupsFailed)
+	return append(all, metadataFindings(d.metadata, d.seen)...), err
 }
 
 // putHooksCommand returns the command that creates hooks on all groups that can have

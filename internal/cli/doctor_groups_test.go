@@ -282,7 +282,7 @@ func TestGuideListsGroupFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{groupsNotSeen, answersRefused, warmNode, startupTaintLess, metadataOpen} {
+	for _, id := range []string{partNotChecked, groupsNotSeen, answersRefused, warmNode, startupTaintLess, metadataOpen} {
 		if !strings.Contains(string(guide), "</a>`"+id+"` |") {
 			t.Errorf("docs/guides/doctor.md says nothing of %s", id)
 		}

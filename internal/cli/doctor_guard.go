@@ -43,13 +43,12 @@ func (d *doctorRun) guard(ctx context.Context, found admission.Found) ([]finding
 }
 
 // defeated adds the policies that Karpenter defeats if it deletes their nodes, and whether the
-// guard prevents that.
+// guard prevents that. Without the controller's arguments it is not known.
 func (d *doctorRun) defeated(ctx context.Context, found *doctor.Cluster) error {
-	var own appsv1.Deployment
-	if _, err := d.kube.findController(ctx, &own); err != nil {
-		return err
+	if d.lifeboat.Controller == nil && len(d.lifeboat.Failed) > 0 {
+		return nil
 	}
-	found.Guard = tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--karpenter-guard").Queue != ""
+	found.Guard = argument(d.controllerArgs, "--karpenter-guard") != ""
 	var policies v1alpha1.InterruptionPolicyList
 	if err := d.kube.list(ctx, "policies", &policies); err != nil {
 		return err

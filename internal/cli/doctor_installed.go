@@ -35,19 +35,21 @@ func (d *doctorRun) readInstallation(ctx context.Context) {
 	d.lifeboat = &doctor.Installation{}
 	process, err := d.sandboxProcess()
 	if err != nil {
-		d.lifeboat.Failed = []string{fmt.Sprintf("the sandbox: %v", err)}
+		d.lifeboat.Failed = []doctor.Unread{{Part: doctor.PartSandbox, Err: err}}
 	}
 	d.lifeboat.Process = process
 	for _, part := range []struct {
-		what string
+		part doctor.Part
 		read func(context.Context, *doctor.Installation) error
-	}{{"its API", d.readCRDs}, {"its controller", d.readController}, {"its leader", d.readLease}, {"its agents", d.readAgents}} {
+	}{{doctor.PartAPI, d.readCRDs}, {doctor.PartController, d.readController}, {doctor.PartLeader, d.readLease}, {doctor.PartAgents, d.readAgents}} {
 		if err := part.read(ctx, d.lifeboat); err != nil {
-			d.lifeboat.Failed = append(d.lifeboat.Failed, fmt.Sprintf("%s: %v", part.what, err))
+			d.lifeboat.Failed = append(d.lifeboat.Failed, doctor.Unread{Part: part.part, Err: err})
 		}
 	}
-	// The account only tells which command installs what is missing, so an error says nothing.
-	d.lifeboat.Account, _ = d.kube.findController(ctx, &corev1.ServiceAccount{})
+	// The account tells which command installs what is missing. If it cannot be read, the
+	// controller of the same chart tells that.
+	found, err := d.kube.findController(ctx, &corev1.ServiceAccount{})
+	d.lifeboat.Account = found || err != nil && d.lifeboat.Controller != nil
 	if text := d.lifeboat.Summary(d.now()); text != "" {
 		d.notes = append(d.notes, text)
 	}
@@ -94,17 +96,17 @@ func (d *doctorRun) readController(ctx context.Context, i *doctor.Installation) 
 		desired = int(*own.Spec.Replicas)
 	}
 	for _, c := range own.Spec.Template.Spec.Containers {
-		d.controllerArgs = append(d.controllerArgs, c.Args...)
+		d.controllerArgs = append(append(d.controllerArgs, c.Command...), c.Args...)
 	}
-	if hooks := tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--lifecycle-hooks").Queue; hooks != "" {
+	if hooks := argument(d.controllerArgs, "--lifecycle-hooks"); hooks != "" {
 		d.hookPatterns = strings.Split(hooks, ",")
 	}
 	i.Controller = &doctor.Program{
 		Object: "deployment " + own.Namespace + "/" + own.Name, Version: own.Labels[versionLabel], Desired: desired, Ready: int(own.Status.ReadyReplicas),
-		Queue: tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--queue-url").Queue,
+		Queue: argument(d.controllerArgs, "--queue-url"),
 	}
 	if i.Controller.Ready < desired {
-		i.Controller.Waiting, err = d.waitingReason(ctx, "controller")
+		i.Controller.Waiting, err = d.waitingReason(ctx, controllerComponent)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeIns
 	for some := range slices.Chunk(ids, instancesPerCall) {
 		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: some}}})
 		if err != nil {
-			d.notes = append(d.notes, fmt.Sprintf("Whether pods can reach the nodes' instance metadata was not checked: %v.", err))
+			d.notChecked("metadata of the instances", awsError{err})
 			return
 		}
 		for _, r := range out.Reservations {

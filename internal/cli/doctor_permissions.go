@@ -140,10 +140,7 @@ func (d *doctorRun) policies(ctx context.Context) ([]finding.Finding, error) {
 	if err := d.kube.list(ctx, "policies", &policies); err != nil {
 		return nil, err
 	}
-	d.policiesFound = policies.Items
+	d.policiesFound, d.policiesRead = policies.Items, true
 	nodes, err := d.kube.nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return doctor.CheckPolicies(policies.Items, nodes), nil
+	return doctor.CheckPolicies(policies.Items, nodes), err
 }

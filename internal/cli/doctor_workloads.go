@@ -25,19 +25,16 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 		return nil, nil
 	}
 	d.progress.Step("checking the workloads")
-	spot, err := d.spotNodes(ctx)
-	if err != nil {
-		return nil, err
+	options := workloads.Options{Spot: d.spotNodes(ctx)}
+	if d.policiesRead {
+		options.Governed = d.governed
 	}
-	survey, err := workloads.Scan(ctx, d.kube, workloads.Options{Spot: spot, Governed: d.governed})
-	if err != nil {
-		return nil, fmt.Errorf("checking the workloads: %w", err)
-	}
+	survey, err := workloads.Scan(ctx, d.kube, options)
 	if c := survey.Counts(); c.Nodes > 0 {
 		d.notes = append(d.notes, fmt.Sprintf("Checked %s of %s on %s, %d of them spot.",
 			counted(c.Pods, "pod"), counted(c.Workloads, "workload"), counted(c.Nodes, "node"), c.Spot))
 	}
-	return survey.Findings(), nil
+	return survey.Findings(), err
 }
 
 // governed reports whether an InterruptionPolicy selects a node.
@@ -47,19 +44,17 @@ func (d *doctorRun) governed(n *corev1.Node) bool {
 
 // spotNodes returns a function that reports whether a node is a spot instance.
 // It uses the node labels. If no node has such a label, it asks EC2. If EC2
-// fails, it treats no node as spot and adds a note.
-func (d *doctorRun) spotNodes(ctx context.Context) (func(*corev1.Node) bool, error) {
+// fails, it treats no node as spot, and that is unknown.
+func (d *doctorRun) spotNodes(ctx context.Context) func(*corev1.Node) bool {
 	nodes, err := d.kube.nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
+	d.notChecked("workloads", err)
 	all, byID := ec2Nodes(nodes)
 	if len(all) == 0 {
-		return workloads.IsSpot, nil
+		return workloads.IsSpot
 	}
 	for _, node := range byID {
 		if workloads.IsSpot(node) {
-			return workloads.IsSpot, nil
+			return workloads.IsSpot
 		}
 	}
 	c, err := d.connectCloud(ctx, all[0].Zone)
@@ -68,9 +63,9 @@ func (d *doctorRun) spotNodes(ctx context.Context) (func(*corev1.Node) bool, err
 		isSpot, err = spotInstances(ctx, c.instances, all)
 	}
 	if err != nil {
-		d.notes = append(d.notes, fmt.Sprintf("No node has a label for spot instances, and EC2 could not be asked (%v): the checks for spot nodes were skipped.", err))
+		d.notChecked("workloads on spot nodes", fmt.Errorf("no node has a label for spot instances, and EC2 did not tell: %w", err))
 	}
-	return func(n *corev1.Node) bool { return isSpot[nodeindex.InstanceID(n)] }, nil
+	return func(n *corev1.Node) bool { return isSpot[nodeindex.InstanceID(n)] }
 }
 
 // spotInstances returns which of the instances are spot instances. It asks by a filter:

@@ -121,7 +121,7 @@ func checkOtherHandlers(e *diagnosis) []finding.Finding {
 		return []finding.Finding{{
 			Severity: finding.Broken, ID: idNTHSameQueue, Object: n.Object,
 			Problem: "it reads the queue " + snapshot.Name(e.Queue) + " too: each notice reaches only one of the two",
-			Fix:     "stop it: kubectl " + n.scaleDown() + "; or configure its own queue again (docs/guides/from-nth.md)",
+			Fix:     "kubectl " + n.scaleDown() + "; or configure its own queue again (docs/guides/from-nth.md)",
 		}}
 	}
 	var groups []string
@@ -137,7 +137,7 @@ func checkOtherHandlers(e *diagnosis) []finding.Finding {
 	return []finding.Finding{{
 		Severity: finding.Warning, ID: idNTHAnswersToo, Object: n.Object,
 		Problem: fmt.Sprintf("it receives the lifecycle events of %s and completes every hook of an instance that it has drained, including Lifeboat's: the instance terminates even if Lifeboat's policy still waits", joinList(groups)),
-		Fix:     "stop it once Lifeboat runs: kubectl " + n.scaleDown() + " (docs/guides/from-nth.md)",
+		Fix:     "once Lifeboat runs: kubectl " + n.scaleDown() + " (docs/guides/from-nth.md)",
 	}}
 }
 

@@ -151,6 +151,17 @@ func (e *diagnosis) otherQueues() map[string][]*rule {
 // queue.
 func checkTools(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
+	for _, t := range e.cluster.Twins {
+		f := finding.Finding{
+			Severity: finding.Broken, ID: idLifeboatTwice, Object: t.Object,
+			Problem: "it is the controller of a second installation of Lifeboat. Each of the two has a leader, and both leaders drain the same nodes",
+			Fix:     "kubectl " + t.scaleDown() + "; and uninstall its release, then upgrade the other one, because they share objects of the cluster",
+		}
+		if t.reads(snapshot.Name(e.Queue)) {
+			f.Problem += ". Both read the queue " + snapshot.Name(e.Queue) + ": each notice reaches only one of the two"
+		}
+		all = append(all, f)
+	}
 	if k := e.cluster.Karpenter; k != nil && polls(k.Version) {
 		f := finding.Finding{
 			Severity: finding.Warning, ID: idKarpenterPolls, Object: k.Object,

@@ -83,6 +83,9 @@ func (e *diagnosis) customerKey() []finding.Finding {
 			`"},"Action":["kms:Decrypt","kms:GenerateDataKey"],"Resource":"*"}; or use SSE-SQS`,
 		Change: e.useManagedSSE(),
 	}
+	if e.queue.From == "" && e.hasLifeboatName() {
+		f.Fix = e.applyCommand() + ", which uses SSE-SQS; or " + strings.TrimSuffix(f.Fix, "; or use SSE-SQS")
+	}
 	if e.queue.KeyPolicy == "" {
 		f.Severity = finding.Warning
 		f.Problem = "it is encrypted with the key " + e.queue.KMSKey + ", whose policy was not checked: every delivery fails unless the policy lets " + eventBridge + " use the key"

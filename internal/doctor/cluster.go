@@ -21,6 +21,8 @@ type Cluster struct {
 	// Karpenter and NTH (AWS Node Termination Handler) are nil if they do not run, or
 	// if that is unknown.
 	Karpenter, NTH *Tool
+	// Twins are controllers of other installations of Lifeboat in the cluster.
+	Twins []Tool
 	// Workloads are all Deployments and DaemonSets, and Nodes all nodes.
 	Workloads []Workload
 	Nodes     []corev1.Node

@@ -69,6 +69,7 @@ const (
 	idGroupUnheard           = "group-unheard"
 	idCRDsMissing            = "crds-missing"
 	idLifeboatMissing        = "lifeboat-missing"
+	idLifeboatTwice          = "lifeboat-twice"
 	idLifeboatNotReady       = "lifeboat-not-ready"
 	idLifeboatNoLeader       = "lifeboat-no-leader"
 	idLifeboatFewReplicas    = "lifeboat-few-replicas"
@@ -99,7 +100,7 @@ func IDs() []string {
 		idKuredRuns, idOceanRuns, idDeschedulerRuns, idAutoscalerRuns, idManagedSpotNodes, idAutoModeNodes,
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
-		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatNotChecked,
+		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatTwice, idLifeboatNotChecked,
 		idPolicyInvalid, idPoliciesTied,
 		idClockSkew, idCallFailed, idPermissionMissing, idNotUnderstood,
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,31 @@ type Installation struct {
 	Controller, Agents *Program
 	// Lease is that of the leader; nil if there is none, or if it could not be read.
 	Lease *Lease
-	// Failed are the reads that failed; each names what was not checked.
-	Failed []string
+	// Failed are the reads that failed.
+	Failed []Unread
+}
+
+// Unread is a part of the installation that could not be read.
+type Unread struct {
+	Part Part
+	Err  error
+}
+
+// Part is a part of the installation that is read by itself.
+type Part string
+
+// The parts of an installation.
+const (
+	PartSandbox    Part = "the sandbox"
+	PartAPI        Part = "its API"
+	PartController Part = "its controller"
+	PartLeader     Part = "its leader"
+	PartAgents     Part = "its agents"
+)
+
+// unread reports whether one of the parts could not be read.
+func (i Installation) unread(parts ...Part) bool {
+	return slices.ContainsFunc(i.Failed, func(u Unread) bool { return slices.Contains(parts, u.Part) })
 }
 
 // Process is a process of lifeboatd.
@@ -61,7 +85,7 @@ func (i Installation) Running(now time.Time) *int {
 	switch {
 	case i.Controller != nil:
 		n = i.Controller.Ready
-	case i.Process != nil && i.Process.Alive, i.Lease.alive(now), len(i.Failed) > 0:
+	case i.Process != nil && i.Process.Alive, i.Lease.alive(now), i.unread(PartSandbox, PartController, PartLeader):
 		return nil
 	}
 	return &n
@@ -75,8 +99,8 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	add := func(severity finding.Severity, id, object, problem, fix string) {
 		all = append(all, finding.Finding{Severity: severity, ID: id, Object: object, Problem: problem, Fix: fix})
 	}
-	for _, what := range i.Failed {
-		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", "it was not checked: "+what, "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system and the namespace of the agents, or check --context")
+	for _, u := range i.Failed {
+		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", fmt.Sprintf("%s was not checked: %v", u.Part, u.Err), "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system and the namespace of the agents, or check --context")
 	}
 	install := installed.Upgrade("")
 	if !i.Account {
@@ -92,7 +116,7 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	switch c := i.Controller; {
 	case i.Process != nil && !i.Process.Alive:
 		add(finding.Broken, idLifeboatMissing, "process lifeboatd", "it does not run in this sandbox: notices reach the queue, and no program reads them", "lifeboat sandbox up, without --no-lifeboat")
-	case i.Process != nil, len(i.Failed) > 0 && c == nil:
+	case i.Process != nil, c == nil && i.unread(PartSandbox, PartController, PartLeader):
 	case c == nil && !i.Lease.alive(now):
 		add(finding.Broken, idLifeboatMissing, object, "Lifeboat is not installed in this cluster: notices reach the queue, and no program reads them", install)
 	case c == nil: // it runs outside of the Deployment
@@ -127,7 +151,7 @@ const logsCommand = "kubectl --namespace lifeboat-system get pods; kubectl --nam
 // leaderFindings reports a Deployment whose replicas are ready, and that does not act
 // or is not complete.
 func (i Installation) leaderFindings(c Program, now time.Time) []finding.Finding {
-	if !i.Lease.alive(now) && len(i.Failed) == 0 {
+	if !i.Lease.alive(now) && !i.unread(PartLeader) {
 		problem := "no replica is the leader: there is no lease lifeboat-controller"
 		if i.Lease != nil {
 			problem = fmt.Sprintf("no replica is the leader: %s last renewed the lease at %s", i.Lease.Holder, i.Lease.Renewed.UTC().Format(time.RFC3339))

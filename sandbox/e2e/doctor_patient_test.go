@@ -57,9 +57,9 @@ func (p *patient) must(err error) {
 	}
 }
 
-func newPatient(t *testing.T) *patient {
+func newPatient(t *testing.T, apiServerArgs ...string) *patient {
 	t.Helper()
-	r := newRigWith(t, sandbox.Options{NoLifeboat: true})
+	r := newRigWith(t, sandbox.Options{NoLifeboat: true, APIServerArgs: apiServerArgs})
 	st := r.State()
 	p := &patient{rig: r, events: eventbridge.NewFromConfig(r.AWSConfig())}
 	p.path = p.programs()
@@ -116,8 +116,14 @@ type reported struct {
 // findings runs the doctor as a user does.
 func (p *patient) findings() []reported {
 	p.t.Helper()
+	return p.findingsWith()
+}
+
+// findingsWith runs the doctor with further flags.
+func (p *patient) findingsWith(flags ...string) []reported {
+	p.t.Helper()
 	var report struct{ Findings []reported }
-	out := p.lifeboat("doctor", "--cluster", p.Wiring().Cluster, "-o", "json")
+	out := p.lifeboat(append([]string{"doctor", "--cluster", p.Wiring().Cluster, "-o", "json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		p.t.Fatalf("%v:\n%s", err, out)
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func clusterWays() []way {
 		{"a FlowSchema is gone", gone(named(&flowcontrolv1.FlowSchema{}, controller)), "flow-schema-missing"},
 		{"a CRD is old", oldCRD, "crd-old"},
 		{"a CRD is gone", gone(crd("nodegroups")), "crd-old"},
-		{"a permission is gone", func(p *patient) { p.denyNodes() }, "role-incomplete"},
+		{"a permission is gone", func(p *patient) { p.deny("nodes", "patch") }, "role-incomplete"},
 		{"the binding of the role is gone", gone(named(&rbacv1.ClusterRoleBinding{}, controller)), "role-incomplete"},
 		{"the binding in the namespace is gone", gone(own(&rbacv1.RoleBinding{}, controller)), "role-incomplete"},
 		{"the Deployment is gone", gone(own(&appsv1.Deployment{}, controller), own(&coordinationv1.Lease{}, controller)), "lifeboat-missing"},
@@ -82,6 +83,10 @@ func clusterWays() []way {
 		{"the agents are older", patched(own(&appsv1.DaemonSet{}, agent), `{"metadata":{"labels":{"app.kubernetes.io/version":"0.0.1"}}}`), "lifeboat-versions"},
 		{"there are no agents", gone(own(&appsv1.DaemonSet{}, agent)), "agents-missing"},
 		{"Karpenter reads the queue", func(p *patient) { p.apply(karpenterOn(p.Wiring().Queue.Name)) }, "karpenter-same-queue"},
+		{"NTH reads the queue", func(p *patient) {
+			p.apply(otherTool("aws-node-termination-handler", "QUEUE_URL", p.State().QueueURL))
+		}, "nth-same-queue"},
+		{"a second Lifeboat runs", func(p *patient) { p.apply(secondLifeboat(p.State().QueueURL)) }, "lifeboat-twice"},
 		{"a budget allows nothing", made(pdbOf("never", "web", 0)), "budget-never-allows"},
 		{"two budgets cover a pod", made(pdbOf("first", "web", 1), pdbOf("second", "web", 1)), "budgets-overlap"},
 		{"pods need ten minutes to stop", patched(webDeployment(), `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":600}}}}`), "grace-exceeds-notice"},
@@ -138,6 +143,7 @@ func cloudWays() []way {
 		{"the policy denies", queue("Policy", `{"Version":"2012-10-17","Statement":[`+allow+`},{"Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"QUEUE"}]}`), "queue-policy-refuses"},
 		{"there is no dead-letter queue", queue("RedrivePolicy", ""), "dead-letter-missing"},
 		{"the queue has AWS's key", queue("KmsMasterKeyId", "alias/aws/sqs"), "queue-encryption-aws-key"},
+		{"the queue has a key of its own", queue("KmsMasterKeyId", "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"), "queue-encryption-key-policy"},
 		{"messages expire in five minutes", queue("MessageRetentionPeriod", "300"), "queue-retention-short"},
 		{"messages stay hidden", queue("VisibilityTimeout", "600"), "queue-visibility-long"},
 		{"a terminate hook is gone", func(p *patient) {
@@ -148,7 +154,8 @@ func cloudWays() []way {
 
 // Each way to break the installation is found, and what the doctor prints repairs it.
 func TestDoctorRepairsWhatIsBroken(t *testing.T) {
-	p := newPatient(t)
+	args, log := auditArgs(t, doctorAudit)
+	p := newPatient(t, args...)
 	well := p.findings()
 	for _, f := range well {
 		t.Logf("when all is well: %s %s of %s: %s", f.Severity, f.ID, f.Object, f.Problem)
@@ -166,9 +173,11 @@ func TestDoctorRepairsWhatIsBroken(t *testing.T) {
 			q.heal(w, well)
 		})
 		if !ok {
-			break // the next ones would find this one too
+			return // the next ones would find this one too
 		}
 	}
+	t.Run("the controller's role lacks an action", func(t *testing.T) { p.of(t).roleLacksAction(t) })
+	t.Run("users lack one permission", func(t *testing.T) { p.of(t).withoutOnePermission(log) })
 }
 
 // heal breaks the installation, and follows what the doctor prints.
@@ -216,13 +225,13 @@ func oldCRD(p *patient) {
 	p.must(p.client.Update(p.t.Context(), o))
 }
 
-// denyNodes removes the permission to patch nodes.
-func (p *patient) denyNodes() {
+// deny removes a permission of the controller.
+func (p *patient) deny(resource, verb string) {
 	role := &rbacv1.ClusterRole{}
 	p.must(p.client.Get(p.t.Context(), client.ObjectKey{Name: chart.ControllerAccount}, role))
 	for i, r := range role.Rules {
-		if len(r.Resources) == 1 && r.Resources[0] == "nodes" {
-			role.Rules[i].Verbs = []string{"get", "list", "watch"}
+		if slices.Contains(r.Resources, resource) {
+			role.Rules[i].Verbs = slices.DeleteFunc(r.Verbs, func(v string) bool { return v == verb })
 		}
 	}
 	p.must(p.client.Update(p.t.Context(), role))
@@ -242,17 +251,26 @@ func (p *patient) argument(prefix, with string) {
 
 // otherTool is a Deployment of another tool in kube-system.
 func otherTool(name, variable, value string) *appsv1.Deployment {
-	none, labels := int32(0), map[string]string{"app.kubernetes.io/name": name}
+	one, labels := int32(1), map[string]string{"app.kubernetes.io/name": name}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &none, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c", Env: []corev1.EnvVar{{Name: variable, Value: value}}}}},
 			},
 		},
 	}
+}
+
+// secondLifeboat is the controller of another release.
+func secondLifeboat(queueURL string) *appsv1.Deployment {
+	d := otherTool("lifeboat", "", "")
+	d.Name, d.Labels["app.kubernetes.io/component"] = "second-lifeboat-controller", "controller"
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Env, c.Args = nil, []string{"controller", "--queue-url=" + queueURL}
+	return d
 }
 
 // karpenterOn is a Karpenter that does not poll yet.

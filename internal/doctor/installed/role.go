@@ -130,7 +130,7 @@ func Incomplete(denied []Permission) finding.Finding {
 // NotChecked returns the finding about permissions that the user could not check.
 func NotChecked(err error) finding.Finding {
 	return finding.Finding{
-		Severity: finding.Info, ID: RoleNotChecked, Object: "serviceaccount " + namespace + "/lifeboat-controller",
+		Severity: finding.Unknown, ID: RoleNotChecked, Object: "serviceaccount " + namespace + "/lifeboat-controller",
 		Problem: fmt.Sprintf("its permissions were not checked: %v", err),
 		Fix:     "run the doctor as a user who may impersonate Lifeboat's ServiceAccounts, such as an administrator",
 	}

@@ -62,7 +62,7 @@ func (s *Survey) ownerOf(pod *corev1.Pod) owner {
 	}
 	if hash := pod.Labels["pod-template-hash"]; by.Kind == "ReplicaSet" && hash != "" {
 		above := owner{kindDeployment, pod.Namespace, strings.TrimSuffix(by.Name, "-"+hash)}
-		if _, known := s.sets[above]; known {
+		if _, known := s.sets[above]; known || s.noDeployments {
 			return above
 		}
 	}

@@ -22,27 +22,33 @@ const (
 )
 
 // Scan surveys a cluster. It holds one page of objects at a time. reader must not be
-// a cache, which would hold all of them.
+// a cache, which would hold all of them. A list that fails is part of the error, and the survey
+// leaves out what would be wrong without it.
 func Scan(ctx context.Context, reader client.Reader, o Options) (*Survey, error) {
 	s := New(o)
+	var failed error
 	for _, list := range []func() error{
 		func() error {
 			return pages(ctx, reader, "nodes", func(l *corev1.NodeList) { each(l.Items, s.AddNode) })
 		},
 		func() error {
-			return pages(ctx, reader, "PodDisruptionBudgets", func(l *policyv1.PodDisruptionBudgetList) { each(l.Items, s.AddBudget) })
+			err := pages(ctx, reader, "PodDisruptionBudgets", func(l *policyv1.PodDisruptionBudgetList) { each(l.Items, s.AddBudget) })
+			s.noBudgets = err != nil
+			return err
 		},
 		func() error {
-			return optional(pages(ctx, reader, "Services", func(l *corev1.ServiceList) { each(l.Items, s.AddService) }))
+			return pages(ctx, reader, "Services", func(l *corev1.ServiceList) { each(l.Items, s.AddService) })
 		},
 		func() error {
-			return optional(pages(ctx, reader, "webhooks", func(l *admissionv1.ValidatingWebhookConfigurationList) { each(l.Items, s.AddValidatingWebhooks) }))
+			return pages(ctx, reader, "webhooks", func(l *admissionv1.ValidatingWebhookConfigurationList) { each(l.Items, s.AddValidatingWebhooks) })
 		},
 		func() error {
-			return optional(pages(ctx, reader, "webhooks", func(l *admissionv1.MutatingWebhookConfigurationList) { each(l.Items, s.AddMutatingWebhooks) }))
+			return pages(ctx, reader, "webhooks", func(l *admissionv1.MutatingWebhookConfigurationList) { each(l.Items, s.AddMutatingWebhooks) })
 		},
 		func() error {
-			return pages(ctx, reader, "Deployments", func(l *appsv1.DeploymentList) { each(l.Items, s.AddDeployment) })
+			err := pages(ctx, reader, "Deployments", func(l *appsv1.DeploymentList) { each(l.Items, s.AddDeployment) })
+			s.noDeployments = err != nil
+			return err
 		},
 		func() error {
 			return pages(ctx, reader, "StatefulSets", func(l *appsv1.StatefulSetList) { each(l.Items, s.AddStatefulSet) })
@@ -51,19 +57,9 @@ func Scan(ctx context.Context, reader client.Reader, o Options) (*Survey, error)
 			return pages(ctx, reader, "pods", func(l *corev1.PodList) { each(l.Items, s.AddPod) })
 		},
 	} {
-		if err := list(); err != nil {
-			return nil, err
-		}
+		failed = errors.Join(failed, list())
 	}
-	return s, nil
-}
-
-// optional ignores that the user may not list objects that only make notes.
-func optional(err error) error {
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	return err
+	return s, failed
 }
 
 func each[T any](items []T, add func(*T)) {

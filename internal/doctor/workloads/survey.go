@@ -54,6 +54,8 @@ type Survey struct {
 	governed           map[string]bool
 	services           map[string][]service
 	notReady, webhooks []string
+	// noBudgets and noDeployments are true if these could not be read.
+	noBudgets, noDeployments bool
 }
 
 // New returns an empty survey.

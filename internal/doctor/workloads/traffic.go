@@ -106,7 +106,7 @@ func (s *Survey) checkTraffic() []finding.Finding {
 		several := s.sets[by].desired > 1
 		noPreStop.addIf(w.served && !w.preStop, by)
 		noProbe.addIf(w.served && !w.readiness, by)
-		noBudget.addIf(several && !w.budgeted && (w.served || by.kind == kindStatefulSet), by)
+		noBudget.addIf(several && !w.budgeted && !s.noBudgets && (w.served || by.kind == kindStatefulSet), by)
 		noPolicy.addIf(w.ungoverned, by)
 	}
 	notReady := listFinding{names: s.notReady, Finding: finding.Finding{
