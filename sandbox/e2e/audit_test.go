@@ -25,10 +25,12 @@ rules:
 
 // request is one line of the audit log.
 type request struct {
-	Verb      string
-	User      struct{ Username string }
-	UserAgent string
-	ObjectRef struct{ APIGroup, Resource, Subresource, Name string }
+	Verb string
+	User struct{ Username string }
+	// ImpersonatedUser is the user whose permissions the request has, if it is not User.
+	ImpersonatedUser struct{ Username string }
+	UserAgent        string
+	ObjectRef        struct{ APIGroup, Resource, Subresource, Name string }
 	// ResponseStatus has no message at level Metadata.
 	ResponseStatus struct{ Code int }
 }
