@@ -33,7 +33,7 @@ type Unread struct {
 	Err  error
 }
 
-// Part is a part of the installation that is read by itself.
+// Part is a part of the installation that is read separately.
 type Part string
 
 // The parts of an installation.

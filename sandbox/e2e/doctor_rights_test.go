@@ -110,9 +110,9 @@ func compareFindings(right string, all, got []reported) (wrong []string) {
 	same := func(a reported) func(reported) bool {
 		return func(b reported) bool { return a.ID == b.ID && a.Object == b.Object && a.Severity == b.Severity }
 	}
-	told := slices.ContainsFunc(got, isUnchecked)
-	if told == slices.Contains(withoutEffect, right) {
-		wrong = append(wrong, fmt.Sprintf("something was not checked: %v", told))
+	said := slices.ContainsFunc(got, isUnchecked)
+	if said == slices.Contains(withoutEffect, right) {
+		wrong = append(wrong, fmt.Sprintf("something was not checked: %v", said))
 	}
 	for _, f := range all {
 		if !slices.ContainsFunc(got, same(f)) && !slices.Contains(doctorRights[right], f.ID) {
