@@ -19,6 +19,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -155,6 +156,7 @@ func (p *patient) breakMuch() {
 	}
 	karpenter := karpenterOn(p.Wiring().Queue.Name)
 	karpenter.Labels["app.kubernetes.io/version"] = "1.14.0"
+	p.must(p.client.DeleteAllOf(p.t.Context(), &policyv1.PodDisruptionBudget{}, client.InNamespace("default")))
 	for _, o := range []client.Object{service, webhook, karpenter, pdbOf("never", "web", 0), policyNamed("first"), policyNamed("second")} {
 		p.must(client.IgnoreNotFound(p.client.Delete(p.t.Context(), o))) // one of an earlier subtest
 		o.SetUID("")
