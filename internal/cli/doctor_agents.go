@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -27,6 +28,9 @@ const (
 func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil || d.lifeboat.Controller == nil {
 		return nil, nil
+	}
+	if slices.ContainsFunc(d.lifeboat.Failed, func(u doctor.Unread) bool { return u.Part == doctor.PartAgents }) {
+		return nil, nil // installed reports that
 	}
 	nodes, err := d.kube.nodes(ctx)
 	if err != nil {
