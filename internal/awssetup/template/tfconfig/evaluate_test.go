@@ -214,7 +214,7 @@ func FuzzEvaluate(f *testing.F) {
 	for _, text := range []string{
 		`resource "a" "b" { c = a.b.c }`, `locals { a = local.b, b = local.a }`, "module \"a\" { source = \"./\" }", `resource "a" "b" { for_each = a.b }`,
 		`resource "a" "b" { dynamic "x" { for_each = [1] } }`, `variable "v" { type = object({a = optional(list(map(string)))}) }`, `output "o" { value = jsonencode(module.o) }`,
-		`data "a" "b" { c = [for k, v in data.a.b : k => v...] }`, `provider "aws" { region = var.r }`,
+		`data "a" "b" { c = [for k, v in data.a.b : k => v...] }`, `provider "aws" { region = var.r }`, `provider { region = 0 }`, `resource { a = 1 }`, `resource "a" { b = 1 }`,
 		"module \"a\" { source = \"./\" }\nmodule \"b\" { source = \"./\" }\nmodule \"c\" { source = \"./\" }\n",
 	} {
 		f.Add(text)

@@ -84,7 +84,7 @@ func Evaluate(dir string, files map[string][]byte, options Options, out *Result)
 	}
 	root := e.newModule(d, "", "", nil, nil)
 	for _, p := range d.providers {
-		if a := p.Body.Attributes["region"]; a != nil && p.Labels[0] == "aws" && p.Body.Attributes["alias"] == nil {
+		if a := p.Body.Attributes["region"]; a != nil && slices.Equal(p.Labels, []string{"aws"}) && p.Body.Attributes["alias"] == nil {
 			if region, ok := text(root.scope().value(a.Expr)); ok && !symbol.Within(region) {
 				e.Region(region)
 			}
