@@ -51,7 +51,8 @@ func (r *redTeam) preparePools() {
 	}
 }
 
-// poolNodes has Karpenter launch a node for each of n pods.
+// poolNodes has Karpenter launch a node for each of n pods, and returns their nodes. Karpenter may
+// launch one more, if it does not know of the first in time.
 func (r *redTeam) poolNodes(n int) []ec2.Instance {
 	r.t.Helper()
 	d := deployment("pool", int32(n), time.Second)
@@ -63,15 +64,23 @@ func (r *redTeam) poolNodes(n int) []ec2.Instance {
 	}}
 	r.apply(d)
 	r.untilRunning("pool", n)
+	var pods corev1.PodList
+	if err := r.client.List(r.t.Context(), &pods, client.MatchingLabels{"app": "pool"}); err != nil {
+		r.t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, p := range pods.Items {
+		used[p.Spec.NodeName] = true
+	}
 	var nodes []ec2.Instance
 	for _, in := range r.EC2().Instances() {
-		if in.Tags["karpenter.sh/nodepool"] == attackedPool {
+		if in.Tags["karpenter.sh/nodepool"] == attackedPool && used[in.PrivateDNSName] {
 			r.until("node "+in.PrivateDNSName+" to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, in) })
 			nodes = append(nodes, in)
 		}
 	}
 	if len(nodes) != n {
-		r.t.Fatalf("Karpenter launched %d nodes for %d pods", len(nodes), n)
+		r.t.Fatalf("%d pods run on %d nodes of the pool", n, len(nodes))
 	}
 	return nodes
 }
