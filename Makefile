@@ -49,6 +49,7 @@ lint: ## Vet and lint; check for known vulnerabilities and for stale generated f
 
 gen: ## Generate deep copies, CRDs and RBAC rules from the Go types
 	@$(TOOL) controller-gen object paths=./api/... crd output:crd:dir=charts/lifeboat/crds
+	@go run ./hack/crdversions
 	@$(TOOL) controller-gen rbac:roleName=lifeboat-controller paths=./internal/... output:rbac:dir=charts/lifeboat/rbac
 
 image: ## Write lifeboatd's image for amd64 and arm64 to dist/image; PUSH=HOST/lifeboatd also pushes it

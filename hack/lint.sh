@@ -19,7 +19,7 @@ generated() {
 	after=$(sums)
 	[ "$before" = "$after" ] || { echo "generated files are stale: run \`make gen\` and commit"; return 1; }
 }
-sums() { cat api/v1alpha1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/rbac/* | sha256sum; }
+sums() { cat api/v1beta1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/rbac/* | sha256sum; }
 
 tidy() {
 	local dir

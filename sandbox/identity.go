@@ -15,7 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
@@ -104,7 +104,7 @@ func waitAgentTied(ctx context.Context, kubeconfig string) error {
 		return fmt.Errorf("reading back the agent's kubeconfig: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("making the agent's client: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})

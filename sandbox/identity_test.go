@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
@@ -103,7 +103,7 @@ func checkTied(t *testing.T, agent string, uid types.UID) {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
@@ -111,9 +111,9 @@ func checkTied(t *testing.T, agent string, uid types.UID) {
 		t.Fatal(err)
 	}
 	create := func(ctx context.Context, node string) error {
-		return c.Create(ctx, &v1alpha1.NodeNotice{
+		return c.Create(ctx, &v1beta1.NodeNotice{
 			ObjectMeta: metav1.ObjectMeta{Name: node},
-			Spec:       v1alpha1.NodeNoticeSpec{InstanceID: "i-0000000000000001", NodeUID: string(uid)},
+			Spec:       v1beta1.NodeNoticeSpec{InstanceID: "i-0000000000000001", NodeUID: string(uid)},
 		}, client.DryRunAll)
 	}
 	if err := create(t.Context(), "node-b"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "of that node only") {

@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
@@ -44,7 +44,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
 	w.Header().Set("Content-Type", "application/json")
-	notices := "/apis/lifeboat.dev/v1alpha1/nodenotices"
+	notices := "/apis/lifeboat.dev/v1beta1/nodenotices"
 	switch r.Method + " " + r.URL.Path {
 	case "GET /api/v1/nodes/" + nodeName:
 		_ = json.NewEncoder(w).Encode(s.node)
@@ -84,10 +84,10 @@ func refuse(w http.ResponseWriter, code int32, message metav1.StatusReason) {
 }
 
 // written is the NodeNotice as written, or nil.
-func (s *apiServer) written() *v1alpha1.NodeNotice {
+func (s *apiServer) written() *v1beta1.NodeNotice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var own v1alpha1.NodeNotice
+	var own v1beta1.NodeNotice
 	if s.own == nil || json.Unmarshal(s.own, &own) != nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
@@ -121,7 +121,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 
 func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	grace := 20 * time.Second
@@ -131,8 +131,8 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      reflector.NewInformer,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Node{}:           {Transform: nodeindex.Slim()},
-				&v1alpha1.Interruption{}: {Transform: record.Slim},
+				&corev1.Node{}:          {Transform: nodeindex.Slim()},
+				&v1beta1.Interruption{}: {Transform: record.Slim},
 			},
 		},
 		Metrics:                       metricsOptions(c),

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
@@ -79,7 +79,7 @@ func (g *groups) enqueue(c chan<- event.TypedGenericEvent[string], group string)
 // declaredGroups returns the names of the groups that NodeGroups manage.
 func declaredGroups(reader client.Reader) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
-		var list v1alpha1.NodeGroupList
+		var list v1beta1.NodeGroupList
 		if err := reader.List(ctx, &list); err != nil {
 			return nil, fmt.Errorf("listing NodeGroups: %w", err)
 		}

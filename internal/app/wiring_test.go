@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	groupcontroller "github.com/lifeboat-dev/lifeboat/internal/controller/nodegroup"
@@ -157,7 +157,7 @@ func TestNoGroupIsTaggedWithInferredName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cloud := &doer{}
 			cluster, api := ofCluster(t, tc.cluster).tagging(cloud)
-			g := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{Tags: tc.tags}}
+			g := &v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{Tags: tc.tags}}
 			g.Name = "workers"
 			err := api.Apply(t.Context(), nodegroup.Want(g, cluster), nodegroup.Step{Verb: tc.verb})
 			if got := strings.Join(cloud.did, ", "); got != tc.did {

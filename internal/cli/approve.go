@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -134,7 +134,7 @@ func (s *session) writeStatements(ctx context.Context, verb string, f statementF
 		case command.OutputText:
 			done.print(s.out)
 		case command.OutputName:
-			s.out.Printf("interruption.%s/%s\n", v1alpha1.GroupVersion.Group, done.Interruption)
+			s.out.Printf("interruption.%s/%s\n", v1beta1.GroupVersion.Group, done.Interruption)
 		}
 	}
 	if s.isJSON() && len(all) > 0 {
@@ -212,7 +212,7 @@ func (s *session) writeStatement(ctx context.Context, c cluster, it statement, a
 // apply changes the record, or returns why the statement makes no sense.
 func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 	at := statementTime(w.record, w.now)
-	say := &v1alpha1.UserAction{By: it.by, Time: metav1.NewMicroTime(at), About: d.About, Note: it.note}
+	say := &v1beta1.UserAction{By: it.by, Time: metav1.NewMicroTime(at), About: d.About, Note: it.note}
 	spec := &w.record.Spec
 	switch it.verb {
 	case verbApprove:
@@ -221,7 +221,7 @@ func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 		}
 		spec.Approval = say
 	case verbHold:
-		if w.record.Status.Phase == v1alpha1.PhaseDrained {
+		if w.record.Status.Phase == v1beta1.PhaseDrained {
 			return fmt.Errorf("the pods of %s have left already, so there is nothing to hold", w.name())
 		}
 		if it.lasts > 0 {
@@ -241,7 +241,7 @@ func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 // statementTime returns the time of a statement: now, but after everything that the
 // statement must follow for the controller to honour it. The controller's clock wrote those
 // times, and the clock here can be behind it.
-func statementTime(in *v1alpha1.Interruption, now time.Time) time.Time {
+func statementTime(in *v1beta1.Interruption, now time.Time) time.Time {
 	after := notice.Completed(in)
 	for i := range record.Drain(&in.Status).Hooks {
 		if done := record.Drain(&in.Status).Hooks[i].CompletionTime; done != nil && done.After(after) {

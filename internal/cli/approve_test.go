@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -33,9 +33,9 @@ func withUser(name string) interceptor.Funcs {
 }
 
 // recorded returns a record's spec after a run.
-func recorded(t *testing.T, c client.Client) v1alpha1.InterruptionSpec {
+func recorded(t *testing.T, c client.Client) v1beta1.InterruptionSpec {
 	t.Helper()
-	var in v1alpha1.Interruption
+	var in v1beta1.Interruption
 	if err := c.Get(t.Context(), client.ObjectKey{Name: instanceA}, &in); err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +50,10 @@ func TestSay(t *testing.T) {
 	failed.Name, failed.UID, failed.Spec.InstanceID, failed.Spec.NodeName, failed.Status.NodeName = instanceA, "uid-a", instanceA, nodeName, nodeName
 	failed.Spec.Approval = say("bob", time.Hour, "")
 	ended := metav1.NewMicroTime(clock.Add(-time.Minute))
-	record.EnsureDrain(&failed.Status).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: &ended, Message: "exit code 1"}}
+	record.EnsureDrain(&failed.Status).Hooks = []v1beta1.HookStatus{{Name: "demote", State: v1beta1.HookFailed, Try: 3, CompletionTime: &ended, Message: "exit code 1"}}
 	soon := stopping(23 * time.Hour)
-	mine := func(note string) *v1alpha1.UserAction {
-		return &v1alpha1.UserAction{By: "carol", Time: metav1.NewMicroTime(clock.Local()), About: "ScheduledChange instance-event-1", Note: note}
+	mine := func(note string) *v1beta1.UserAction {
+		return &v1beta1.UserAction{By: "carol", Time: metav1.NewMicroTime(clock.Local()), About: "ScheduledChange instance-event-1", Note: note}
 	}
 	forTwoHours := mine("backup")
 	forTwoHours.Until = &until
@@ -61,30 +61,30 @@ func TestSay(t *testing.T) {
 		name    string
 		objects []client.Object
 		args    []string
-		want    func(*v1alpha1.InterruptionSpec)
+		want    func(*v1beta1.InterruptionSpec)
 		says    string // in the text
 	}{
 		{"approve", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "--note", "go"},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("go") },
+			func(s *v1beta1.InterruptionSpec) { s.Approval = mine("go") },
 			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then its phase is Scheduled\n"},
 		{"approve, for scripts", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "-o", "name"},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "interruption.lifeboat.dev/i-0a1b2c3d4e5f60718\n"},
+			func(s *v1beta1.InterruptionSpec) { s.Approval = mine("") }, "interruption.lifeboat.dev/i-0a1b2c3d4e5f60718\n"},
 		{"approve by instance, late", database(soon), []string{"approve", instanceA},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
+			func(s *v1beta1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
 		{"approve, and the budget is used up", database(soon, draining("databases")), []string{"approve", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "its phase is Queued: policy databases allows 50%, which is 1 of 1 node at a time, and 1 now"},
+			func(s *v1beta1.InterruptionSpec) { s.Approval = mine("") }, "its phase is Queued: policy databases allows 50%, which is 1 of 1 node at a time, and 1 now"},
 		{"pre-approve", append(mixedNode(), stopping(26*time.Hour)), []string{"approve", nodeName, "--pre-approve"},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain in 1d1h"},
+			func(s *v1beta1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain in 1d1h"},
 		{"approve after a hook has failed", database(failed), []string{"approve", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain continues at once"},
+			func(s *v1beta1.InterruptionSpec) { s.Approval = mine("") }, "the drain continues at once"},
 		{"hold", append(mixedNode(), stopping(30*time.Minute)), []string{"hold", nodeName, "--for", "2h", "--note", "backup"},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are evicted until 2026-05-11 10:14 UTC, except each pod at its last call, because the deadline at 08:44:02 UTC is hard"},
+			func(s *v1beta1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are evicted until 2026-05-11 10:14 UTC, except each pod at its last call, because the deadline at 08:44:02 UTC is hard"},
 		{"hold without end", database(stopping(26 * time.Hour)), []string{"hold", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are evicted until the hold is released\n"},
-		{"hold what moves no pod", append(mixedNode(), policyOf(v1alpha1.ActionNotify, "*"), stopping(26*time.Hour)), []string{"hold", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pods"},
+			func(s *v1beta1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are evicted until the hold is released\n"},
+		{"hold what moves no pod", append(mixedNode(), policyOf(v1beta1.ActionNotify, "*"), stopping(26*time.Hour)), []string{"hold", nodeName},
+			func(s *v1beta1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pods"},
 		{"release", database(held), []string{"release", nodeName, "--note", "done"},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold, s.Released = nil, mine("done") }, "released by carol"},
+			func(s *v1beta1.InterruptionSpec) { s.Hold, s.Released = nil, mine("done") }, "released by carol"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cluster := fakeCluster(t, withUser("carol"), c.objects...)
@@ -106,16 +106,16 @@ func TestSay(t *testing.T) {
 func TestStatementsWithSlowClock(t *testing.T) {
 	ahead := func(d time.Duration) *metav1.MicroTime { m := metav1.NewMicroTime(clock.Add(d)); return &m }
 	for name, tc := range map[string]struct {
-		change func(*v1alpha1.InterruptionStatus)
+		change func(*v1beta1.InterruptionStatus)
 		want   time.Time
 	}{
-		"the record was reopened": {func(s *v1alpha1.InterruptionStatus) { s.Since = ahead(time.Minute) }, clock.Add(time.Minute + time.Microsecond)},
-		"a hook has failed": {func(s *v1alpha1.InterruptionStatus) {
-			record.EnsureDrain(s).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(time.Hour)}}
+		"the record was reopened": {func(s *v1beta1.InterruptionStatus) { s.Since = ahead(time.Minute) }, clock.Add(time.Minute + time.Microsecond)},
+		"a hook has failed": {func(s *v1beta1.InterruptionStatus) {
+			record.EnsureDrain(s).Hooks = []v1beta1.HookStatus{{Name: "demote", State: v1beta1.HookFailed, Try: 3, CompletionTime: ahead(time.Hour)}}
 		}, clock.Add(time.Hour + time.Microsecond)},
-		"both were before": {func(s *v1alpha1.InterruptionStatus) {
+		"both were before": {func(s *v1beta1.InterruptionStatus) {
 			s.Since = ahead(-time.Minute)
-			record.EnsureDrain(s).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(-time.Second)}}
+			record.EnsureDrain(s).Hooks = []v1beta1.HookStatus{{Name: "demote", State: v1beta1.HookFailed, Try: 3, CompletionTime: ahead(-time.Second)}}
 		}, clock},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestStatementsWithSlowClock(t *testing.T) {
 					t.Fatalf("%s: exit code %d, %s", args, r.code, r.err)
 				}
 				spec := recorded(t, cluster)
-				got := map[string]*v1alpha1.UserAction{"approve": spec.Approval, "hold": spec.Hold, "release": spec.Released}[args[0]]
+				got := map[string]*v1beta1.UserAction{"approve": spec.Approval, "hold": spec.Hold, "release": spec.Released}[args[0]]
 				if !got.Time.Time.Equal(tc.want) {
 					t.Errorf("%s at %s, want %s", args[0], got.Time, tc.want)
 				}
@@ -144,7 +144,7 @@ func TestStatementsWithSlowClock(t *testing.T) {
 
 func TestStatementErrors(t *testing.T) {
 	drained, approved := stopping(26*time.Hour), stopping(26*time.Hour)
-	drained.Status.Phase = v1alpha1.PhaseDrained
+	drained.Status.Phase = v1beta1.PhaseDrained
 	approved.Spec.Approval = say("bob", time.Minute, "")
 	over := stopping(26 * time.Hour)
 	complete(over, time.Second, 1, 0)
@@ -204,7 +204,7 @@ func TestStatementConflict(t *testing.T) {
 	patches := 0
 	funcs.Patch = func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 		if patches++; patches == 1 {
-			var in v1alpha1.Interruption
+			var in v1beta1.Interruption
 			if err := c.Get(ctx, client.ObjectKeyFromObject(o), &in); err != nil {
 				return err
 			}

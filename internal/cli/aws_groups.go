@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/emit"
@@ -61,16 +61,16 @@ func (f *awsFlags) groupNames() []string {
 // selectedGroups returns the groups that the flag selects, with their wanted
 // hooks. It returns none for the value all, or without the flag.
 func (s *session) selectedGroups(ctx context.Context, f awsFlags) ([]nodegroup.Wanted, error) {
-	var objects []v1alpha1.NodeGroup
+	var objects []v1beta1.NodeGroup
 	for _, name := range f.groupNames() {
-		objects = append(objects, v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}})
+		objects = append(objects, v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{AutoScalingGroup: name}})
 	}
 	if f.groups == groupsByNode {
 		c, err := s.connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var found v1alpha1.NodeGroupList
+		var found v1beta1.NodeGroupList
 		if err := c.list(ctx, "NodeGroups", &found); err != nil {
 			return nil, err
 		}
@@ -82,8 +82,8 @@ func (s *session) selectedGroups(ctx context.Context, f awsFlags) ([]nodegroup.W
 	var all []nodegroup.Wanted
 	for i := range objects {
 		w := nodegroup.Want(&objects[i], f.cluster)
-		if w.Management == v1alpha1.ManageNothing {
-			w.Management = v1alpha1.ManageHooks // the command requests hooks
+		if w.Management == v1beta1.ManageNothing {
+			w.Management = v1beta1.ManageHooks // the command requests hooks
 		}
 		all = append(all, w)
 	}
@@ -113,18 +113,18 @@ func (s *session) groupsOfRules(ctx context.Context, f awsFlags, o awssetup.Obse
 	if !limits {
 		return nil
 	}
-	var objects v1alpha1.NodeGroupList
+	var objects v1beta1.NodeGroupList
 	if c, err := s.connect(ctx); err == nil {
 		_ = c.list(ctx, "NodeGroups", &objects) // optional: the defaults remain
 	}
 	var all []nodegroup.Wanted
 	for _, name := range names {
-		object := v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}}
-		if i := slices.IndexFunc(objects.Items, func(g v1alpha1.NodeGroup) bool { return nodegroup.Name(&g) == name }); i >= 0 {
+		object := v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{AutoScalingGroup: name}}
+		if i := slices.IndexFunc(objects.Items, func(g v1beta1.NodeGroup) bool { return nodegroup.Name(&g) == name }); i >= 0 {
 			object = objects.Items[i]
 		}
 		w := nodegroup.Want(&object, f.cluster)
-		w.Management = v1alpha1.ManageHooks
+		w.Management = v1beta1.ManageHooks
 		all = append(all, w)
 	}
 	return all

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
@@ -86,12 +86,12 @@ func TestAWSPutsHooks(t *testing.T) {
 	}
 	e.want(e.aws("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
 	e.want(e.aws("plan"), ExitOK) // the groups come from the rules
-	if err := e.server.States.AutoScaling.DeleteHook("nodes-a", v1alpha1.TerminateHook); err != nil {
+	if err := e.server.States.AutoScaling.DeleteHook("nodes-a", v1beta1.TerminateHook); err != nil {
 		t.Fatal(err)
 	}
 	drift := e.aws("plan")
 	e.want(drift, ExitChanges)
-	if !strings.Contains(drift.out, "hook "+v1alpha1.TerminateHook) || strings.Contains(drift.out, "hook "+v1alpha1.LaunchHook) {
+	if !strings.Contains(drift.out, "hook "+v1beta1.TerminateHook) || strings.Contains(drift.out, "hook "+v1beta1.LaunchHook) {
 		t.Errorf("a hook that is gone:\n%s", drift.out)
 	}
 	e.want(e.aws("setup", "--yes"), ExitOK)
@@ -104,8 +104,8 @@ func TestAWSForNodeGroupsOfTheCluster(t *testing.T) {
 	t.Parallel()
 	e := newAWSAccount(t)
 	e.group(autoscaling.Group{Name: "nodes.prod", Max: 3})
-	named := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{
-		AutoScalingGroup: "nodes.prod", Hooks: v1alpha1.LifecycleHooks{Launch: &v1alpha1.LifecycleHook{Name: "kops-warmpool", TimeoutSeconds: 900}},
+	named := &v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{
+		AutoScalingGroup: "nodes.prod", Hooks: v1beta1.LifecycleHooks{Launch: &v1beta1.LifecycleHook{Name: "kops-warmpool", TimeoutSeconds: 900}},
 	}}
 	named.Name = "nodes"
 	e.cluster = fakeCluster(t, interceptor.Funcs{})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -35,7 +35,7 @@ var errHeld = errors.New("the hooks cannot be deleted while an instance is launc
 func (w setupClients) planHooks(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
 	var all []plannedHooks
 	for _, g := range groups {
-		g.Management = v1alpha1.ManageHooks
+		g.Management = v1beta1.ManageHooks
 		o, err := w.groups.Observe(ctx, g.Group, s.now())
 		if err != nil {
 			return nil, awsError{err}
@@ -71,7 +71,7 @@ func (w setupClients) planUnhook(ctx context.Context, s *session, groups []nodeg
 		}
 		p := plannedHooks{Group: g.Group, Steps: []nodegroup.Step{}, wanted: g}
 		for _, h := range o.Hooks {
-			if h.Name != v1alpha1.LaunchHook && h.Name != v1alpha1.TerminateHook {
+			if h.Name != v1beta1.LaunchHook && h.Name != v1beta1.TerminateHook {
 				continue
 			}
 			if err := nodegroup.Removable(o, h); err != nil {

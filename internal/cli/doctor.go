@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
@@ -164,7 +164,7 @@ type doctorRun struct {
 	// controllerArgs are the arguments of the controller's Deployment.
 	controllerArgs []string
 	// policiesFound are the InterruptionPolicies.
-	policiesFound []v1alpha1.InterruptionPolicy
+	policiesFound []v1beta1.InterruptionPolicy
 	// queue is the name of the checked queue; empty if it is not known.
 	queue string
 

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
@@ -30,7 +30,7 @@ const maxGroups = 60
 // seenGroup is the observed state of one of the cluster's Auto Scaling groups.
 type seenGroup struct {
 	// object is the group's NodeGroup, or nil if it has none.
-	object *v1alpha1.NodeGroup
+	object *v1beta1.NodeGroup
 	wanted nodegroup.Wanted
 	there  nodegroup.Observed
 }
@@ -69,8 +69,8 @@ func (d *doctorRun) findGroups(ctx context.Context) error {
 		names = names[:maxGroups]
 	}
 	for _, name := range names {
-		g := seenGroup{wanted: nodegroup.Want(&v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}}, d.clusterName())}
-		if i := slices.IndexFunc(objects, func(o v1alpha1.NodeGroup) bool { return nodegroup.Name(&o) == name }); i >= 0 {
+		g := seenGroup{wanted: nodegroup.Want(&v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{AutoScalingGroup: name}}, d.clusterName())}
+		if i := slices.IndexFunc(objects, func(o v1beta1.NodeGroup) bool { return nodegroup.Name(&o) == name }); i >= 0 {
 			g.object, g.wanted = &objects[i], nodegroup.Want(&objects[i], d.clusterName())
 		}
 		if g.there, err = api.Observe(ctx, name, d.now()); err != nil {
@@ -105,11 +105,11 @@ func (d *doctorRun) placedConfig(ctx context.Context) (aws.Config, error) {
 
 // nodeGroupObjects returns the cluster's NodeGroups. A cluster without the CRD
 // has none.
-func (d *doctorRun) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup, error) {
+func (d *doctorRun) nodeGroupObjects(ctx context.Context) ([]v1beta1.NodeGroup, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
-	var all v1alpha1.NodeGroupList
+	var all v1beta1.NodeGroupList
 	if err := d.kube.list(ctx, "NodeGroups", &all); err != nil {
 		if command.IsNotInstalled(err) {
 			return nil, nil
@@ -121,7 +121,7 @@ func (d *doctorRun) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup,
 
 // groupNames returns the names of the cluster's groups, those with a NodeGroup
 // first.
-func (d *doctorRun) groupNames(ctx context.Context, api *nodegroup.API, objects []v1alpha1.NodeGroup) ([]string, error) {
+func (d *doctorRun) groupNames(ctx context.Context, api *nodegroup.API, objects []v1beta1.NodeGroup) ([]string, error) {
 	var named, others []string
 	for i := range objects {
 		named = append(named, nodegroup.Name(&objects[i]))

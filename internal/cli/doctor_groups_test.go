@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
@@ -31,7 +31,7 @@ func ids(all []finding.Finding) []string {
 
 // seen returns a group with Lifeboat's hooks, after a change.
 func seen(change func(*seenGroup)) seenGroup {
-	object := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: "nodes-a"}}
+	object := &v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{AutoScalingGroup: "nodes-a"}}
 	g := seenGroup{object: object, wanted: nodegroup.Want(object, "prod"), there: nodegroup.Observed{
 		Exists: true, Name: "nodes-a", Max: 3, HooksKnown: true, PoolKnown: true,
 		Hooks: []nodegroup.Hook{
@@ -59,14 +59,14 @@ func TestGroupFindings(t *testing.T) {
 		{"a pool without a hook", func(g *seenGroup) { bare(g); g.there.Pool = &nodegroup.Pool{State: "Stopped"} },
 			[]string{"broken launch-hook-missing", "broken terminate-hook-missing", "broken pool-without-hook"}},
 		{"a boot that took longer than the hook waits", func(g *seenGroup) {
-			g.object.Status.Boots = &v1alpha1.BootTimes{Count: 3, LongestSeconds: 900}
+			g.object.Status.Boots = &v1beta1.BootTimes{Count: 3, LongestSeconds: 900}
 		}, []string{"warning launch-hook-too-short"}},
 		{"a launch that goes on, a termination that abandons", func(g *seenGroup) {
 			g.there.Hooks[0].Abandons, g.there.Hooks[1].Abandons = false, true
 		}, []string{"warning launch-hook-continues", "warning terminate-hook-abandons"}},
 		{"launches that fail", func(g *seenGroup) {
 			g.object.Status.ConsecutiveFailures = 4
-			g.object.Status.Failures = []v1alpha1.GroupFailure{{Message: "i-1 was abandoned"}}
+			g.object.Status.Failures = []v1beta1.GroupFailure{{Message: "i-1 was abandoned"}}
 		}, []string{"broken launches-fail"}},
 		{"instances that passed before the hook was there", func(g *seenGroup) {
 			g.object.Status.Unhooked = []string{"i-0aaaaaaa", "i-0bbbbbbb"}
@@ -129,7 +129,7 @@ func TestDoctorKnowsWhichHooksAreAnswered(t *testing.T) {
 func TestMemberFindings(t *testing.T) {
 	t.Parallel()
 	tainted := node("c", "aws:///us-east-1a/i-0ccccccc")
-	tainted.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}}
+	tainted.Spec.Taints = []corev1.Taint{{Key: v1beta1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}}
 	nodes := []corev1.Node{*node("a", "aws:///us-east-1a/i-0aaaaaaa"), *node("b", "aws:///us-east-1a/i-0bbbbbbb"), *tainted, *node("d", "")}
 	for _, tc := range []struct {
 		name, id, state string
@@ -213,25 +213,25 @@ func TestDoctorReadsMetadataOptions(t *testing.T) {
 
 func TestRefusedAnswerFindings(t *testing.T) {
 	t.Parallel()
-	refused := func(ago time.Duration, drill bool) v1alpha1.Notice {
+	refused := func(ago time.Duration, drill bool) v1beta1.Notice {
 		n := spotNotice("x", ago)
 		n.Kind, n.Drill, n.Description = notice.KindLifecycleActionFailure, drill, "nodeup was refused"
 		return n
 	}
 	for _, tc := range []struct {
 		name    string
-		notices []v1alpha1.Notice
+		notices []v1beta1.Notice
 		want    []string
 	}{
-		{"none", []v1alpha1.Notice{spotNotice("x", time.Minute)}, []string{}},
-		{"one of late", []v1alpha1.Notice{spotNotice("x", time.Minute), refused(time.Hour, false)}, []string{"warning answers-refused"}},
-		{"two about one instance", []v1alpha1.Notice{refused(2*time.Hour, false), refused(time.Hour, false)}, []string{"warning answers-refused"}},
-		{"long ago", []v1alpha1.Notice{refused(25*time.Hour, false)}, []string{}},
-		{"a drill", []v1alpha1.Notice{refused(time.Hour, true)}, []string{}},
+		{"none", []v1beta1.Notice{spotNotice("x", time.Minute)}, []string{}},
+		{"one of late", []v1beta1.Notice{spotNotice("x", time.Minute), refused(time.Hour, false)}, []string{"warning answers-refused"}},
+		{"two about one instance", []v1beta1.Notice{refused(2*time.Hour, false), refused(time.Hour, false)}, []string{"warning answers-refused"}},
+		{"long ago", []v1beta1.Notice{refused(25*time.Hour, false)}, []string{}},
+		{"a drill", []v1beta1.Notice{refused(time.Hour, true)}, []string{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := refusedFindings([]v1alpha1.Interruption{*interruption(tc.notices...)}, clock)
+			all := refusedFindings([]v1beta1.Interruption{*interruption(tc.notices...)}, clock)
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -249,7 +249,7 @@ func TestDoctorChecksGroups(t *testing.T) {
 	e.group(autoscaling.Group{Name: "by-node", Max: 3})
 	e.group(autoscaling.Group{Name: "of-another", Max: 3, Tags: map[string]string{"kubernetes.io/cluster/test": "owned"}})
 	id := e.member("by-node", autoscaling.InService)
-	adopted := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: "nodes-a"}}
+	adopted := &v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{AutoScalingGroup: "nodes-a"}}
 	adopted.Name = "nodes"
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, []client.Object{adopted, node("n", "aws:///us-east-1a/"+id)}...)
 	r := e.doctor()

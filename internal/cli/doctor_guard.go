@@ -7,7 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -49,7 +49,7 @@ func (d *doctorRun) defeated(ctx context.Context, found *doctor.Cluster) error {
 		return nil
 	}
 	found.Guard = argument(d.controllerArgs, "--karpenter-guard") != ""
-	var policies v1alpha1.InterruptionPolicyList
+	var policies v1beta1.InterruptionPolicyList
 	if err := d.kube.list(ctx, "policies", &policies); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -77,7 +77,7 @@ func (d *doctorRun) installed(context.Context) ([]finding.Finding, error) {
 }
 
 func (d *doctorRun) readCRDs(ctx context.Context, i *doctor.Installation) error {
-	err := d.kube.list(ctx, "interruptions", &v1alpha1.InterruptionList{}, client.Limit(1))
+	err := d.kube.list(ctx, "interruptions", &v1beta1.InterruptionList{}, client.Limit(1))
 	if command.IsNotInstalled(err) {
 		i.CRDsMissing = true
 		return nil

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
@@ -31,7 +31,7 @@ func memberFindings(g seenGroup, nodes []corev1.Node) []finding.Finding {
 		switch node := &nodes[i]; {
 		case strings.HasPrefix(m.State, "Warmed:") && !strings.Contains(m.State, "Terminat"):
 			warm = append(warm, node.Name)
-		case strings.HasPrefix(m.State, "Pending") && !hasTaint(node, v1alpha1.TaintNotInService):
+		case strings.HasPrefix(m.State, "Pending") && !hasTaint(node, v1beta1.TaintNotInService):
 			early = append(early, node.Name)
 		}
 	}
@@ -47,7 +47,7 @@ func memberFindings(g seenGroup, nodes []corev1.Node) []finding.Finding {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: startupTaintLess, Object: someNodes(early),
 			Problem: "its instance is not in service yet in group " + g.there.Name + ", and the node has no startup taint: pods that are scheduled to it are lost if its launch hook is abandoned",
-			Fix:     "start its kubelet with --register-with-taints=" + v1alpha1.TaintNotInService + "=:NoSchedule; the controller removes the taint when the instance is in service",
+			Fix:     "start its kubelet with --register-with-taints=" + v1beta1.TaintNotInService + "=:NoSchedule; the controller removes the taint when the instance is in service",
 		})
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
@@ -136,7 +136,7 @@ func (d *doctorRun) policies(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil || d.lifeboat.CRDsMissing {
 		return nil, nil
 	}
-	var policies v1alpha1.InterruptionPolicyList
+	var policies v1beta1.InterruptionPolicyList
 	if err := d.kube.list(ctx, "policies", &policies); err != nil {
 		return nil, err
 	}

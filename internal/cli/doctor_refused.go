@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -24,7 +24,7 @@ func (d *doctorRun) refusedAnswers(ctx context.Context) ([]finding.Finding, erro
 	if d.kube == nil {
 		return nil, nil
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := d.kube.list(ctx, "interruptions", &all); err != nil {
 		if command.IsNotInstalled(err) {
 			return nil, nil
@@ -35,9 +35,9 @@ func (d *doctorRun) refusedAnswers(ctx context.Context) ([]finding.Finding, erro
 }
 
 // refusedFindings reports the instances with a recent refused answer.
-func refusedFindings(all []v1alpha1.Interruption, now time.Time) []finding.Finding {
+func refusedFindings(all []v1beta1.Interruption, now time.Time) []finding.Finding {
 	var instances []string
-	var last v1alpha1.Notice
+	var last v1beta1.Notice
 	for _, in := range all {
 		for _, n := range in.Spec.Notices {
 			if n.Kind != notice.KindLifecycleActionFailure || n.Drill || now.Sub(n.Time.Time) > refusedPeriod {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
@@ -39,7 +39,7 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 
 // governed reports whether an InterruptionPolicy selects a node.
 func (d *doctorRun) governed(n *corev1.Node) bool {
-	return slices.ContainsFunc(d.policiesFound, func(p v1alpha1.InterruptionPolicy) bool { return policy.Selects(&p, n) })
+	return slices.ContainsFunc(d.policiesFound, func(p v1beta1.InterruptionPolicy) bool { return policy.Selects(&p, n) })
 }
 
 // spotNodes returns a function that reports whether a node is a spot instance.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -133,7 +133,7 @@ func (r requestResult) print(s *session) {
 		s.out.Printf("%s by %s: %s (%s)\n", r.Requested, r.By, s.out.Paint(terminal.Bold, r.Node), r.InstanceID)
 		s.out.Fact(factIndent, "next", terminal.Plain, r.Next)
 	case command.OutputName:
-		s.out.Printf("interruption.%s/%s\n", v1alpha1.GroupVersion.Group, r.Interruption)
+		s.out.Printf("interruption.%s/%s\n", v1beta1.GroupVersion.Group, r.Interruption)
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *session) requestFor(ctx context.Context, c cluster, f *drainFlags, node
 	err = retry.OnError(retry.DefaultBackoff, func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }, func() error {
 		limited, cancel := c.limit(ctx)
 		defer cancel()
-		var in v1alpha1.Interruption
+		var in v1beta1.Interruption
 		err := c.Get(limited, client.ObjectKey{Name: target.InstanceID}, &in)
 		switch {
 		case client.IgnoreNotFound(err) != nil:
@@ -178,8 +178,8 @@ func (s *session) requestFor(ctx context.Context, c cluster, f *drainFlags, node
 			return c.withdraw(limited, &r, &in)
 		case apierrors.IsNotFound(err):
 			in.Name = target.InstanceID
-			in.Spec = v1alpha1.InterruptionSpec{
-				InstanceID: target.InstanceID, NodeName: node.Name, NodeUID: node.UID, Notices: []v1alpha1.Notice{f.notice(by, s.now())},
+			in.Spec = v1beta1.InterruptionSpec{
+				InstanceID: target.InstanceID, NodeName: node.Name, NodeUID: node.UID, Notices: []v1beta1.Notice{f.notice(by, s.now())},
 			}
 			r.describe(&in.Spec.Notices[0])
 			return writing(node.Name, c.Create(limited, &in))
@@ -191,8 +191,8 @@ func (s *session) requestFor(ctx context.Context, c cluster, f *drainFlags, node
 
 // notice is the notice of the request. Its deadline is an estimate: no pod gets less than its own
 // grace period, because nothing ends the instance then.
-func (f *drainFlags) notice(by string, now time.Time) v1alpha1.Notice {
-	n := v1alpha1.Notice{
+func (f *drainFlags) notice(by string, now time.Time) v1beta1.Notice {
+	n := v1beta1.Notice{
 		ID: "requested-" + string(uuid.NewUUID()), Kind: notice.KindRequested, Source: notice.SourceUser,
 		Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now), Description: "requested by " + by,
 	}
@@ -200,16 +200,16 @@ func (f *drainFlags) notice(by string, now time.Time) v1alpha1.Notice {
 		n.Description += ": " + f.note
 	}
 	if f.by > 0 {
-		n.Deadline = notice.At(now.Add(f.by).Truncate(time.Second), v1alpha1.DeadlineEstimated)
+		n.Deadline = notice.At(now.Add(f.by).Truncate(time.Second), v1beta1.DeadlineEstimated)
 	}
 	return n
 }
 
 // openRequest returns the index of a request that applies, or -1.
-func openRequest(in *v1alpha1.Interruption) int {
+func openRequest(in *v1beta1.Interruption) int {
 	for i := range in.Spec.Notices {
 		n := &in.Spec.Notices[i]
-		if n.Kind == notice.KindRequested && !n.Withdrawn && len(notice.Unanswered([]v1alpha1.Notice{*n}, in.Status.HandledNotices)) > 0 {
+		if n.Kind == notice.KindRequested && !n.Withdrawn && len(notice.Unanswered([]v1beta1.Notice{*n}, in.Status.HandledNotices)) > 0 {
 			return i
 		}
 	}
@@ -217,7 +217,7 @@ func openRequest(in *v1alpha1.Interruption) int {
 }
 
 // addRequest adds the notice to an Interruption.
-func (c cluster) addRequest(ctx context.Context, r *requestResult, in *v1alpha1.Interruption, n v1alpha1.Notice) error {
+func (c cluster) addRequest(ctx context.Context, r *requestResult, in *v1beta1.Interruption, n v1beta1.Notice) error {
 	switch {
 	case openRequest(in) >= 0 && !notice.Finished(in):
 		return fmt.Errorf("the drain of %s is requested already; to change the request, run `lifeboat uncordon %s` first", r.Node, r.Node)
@@ -231,7 +231,7 @@ func (c cluster) addRequest(ctx context.Context, r *requestResult, in *v1alpha1.
 }
 
 // withdraw withdraws the open requests.
-func (c cluster) withdraw(ctx context.Context, r *requestResult, in *v1alpha1.Interruption) error {
+func (c cluster) withdraw(ctx context.Context, r *requestResult, in *v1beta1.Interruption) error {
 	if openRequest(in) < 0 {
 		return fmt.Errorf("no drain of %s is requested, so there is nothing to withdraw; `kubectl uncordon %s` undoes a cordon of kubectl", r.Node, r.Node)
 	}
@@ -243,7 +243,7 @@ func (c cluster) withdraw(ctx context.Context, r *requestResult, in *v1alpha1.In
 	return writing(r.Node, c.Patch(ctx, in, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-func (r *requestResult) describe(n *v1alpha1.Notice) {
+func (r *requestResult) describe(n *v1beta1.Notice) {
 	r.Requested, r.Next = "drain requested", fmt.Sprintf("the node is cordoned and its pods leave; `lifeboat watch %s` follows it, `lifeboat uncordon %s` withdraws it", r.Node, r.Node)
 	if n.Deadline != nil {
 		at := n.Deadline.Time.UTC()

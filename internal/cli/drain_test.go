@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // requestNotice is a request of carol that stands.
-func requestNotice() v1alpha1.Notice {
+func requestNotice() v1beta1.Notice {
 	n := (&drainFlags{note: "new AMI"}).notice("carol", clock.Add(-time.Minute))
 	n.ID = "requested-1"
 	return n
@@ -52,7 +52,7 @@ func TestDrainRequestsAndWithdraws(t *testing.T) {
 			if r.code != tc.code || !strings.Contains(r.out+r.err, tc.says) {
 				t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
 			}
-			var in v1alpha1.Interruption
+			var in v1beta1.Interruption
 			if err := c.Get(t.Context(), client.ObjectKey{Name: instanceA}, &in); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
@@ -65,14 +65,14 @@ func TestDrainRequestsAndWithdraws(t *testing.T) {
 
 func TestDrainWritesWhoAsked(t *testing.T) {
 	n := (&drainFlags{note: "new AMI", by: 10 * time.Minute}).notice("carol", clock)
-	if n.Description != "requested by carol: new AMI" || n.Source != notice.SourceUser || n.Deadline.Type != v1alpha1.DeadlineEstimated {
+	if n.Description != "requested by carol: new AMI" || n.Source != notice.SourceUser || n.Deadline.Type != v1beta1.DeadlineEstimated {
 		t.Errorf("%+v", n)
 	}
 }
 
 func TestApproveSelects(t *testing.T) {
 	waiting := stopping(26 * time.Hour)
-	waiting.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "databases"}
+	waiting.Status.Decision = &v1beta1.Decision{Action: v1beta1.ActionDrain, Policy: "databases"}
 	for name, tc := range map[string]struct {
 		objects []client.Object
 		args    []string
@@ -97,7 +97,7 @@ func TestApproveSelects(t *testing.T) {
 
 func TestNodeNamesAreCompleted(t *testing.T) {
 	hit := interruption(spotNotice("n1", time.Minute))
-	hit.Spec.NodeName, hit.Status.NodeName, hit.Status.Phase = otherNode, otherNode, v1alpha1.PhaseDraining
+	hit.Spec.NodeName, hit.Status.NodeName, hit.Status.Phase = otherNode, otherNode, v1beta1.PhaseDraining
 	c := fakeCluster(t, withUser("carol"), append(mixedNode(), hit)...)
 	for _, cmd := range []string{"plan", "explain", "approve", "hold", "release", "drain", "uncordon", "watch", "interrupt"} {
 		r := (&harness{t: t, cluster: c}).run(t.Context(), "__complete", cmd, "")
@@ -114,12 +114,12 @@ func TestNodeNamesAreCompleted(t *testing.T) {
 
 func TestStatusShowsWhatIsUnderWay(t *testing.T) {
 	waiting, moving := stopping(26*time.Hour), draining("databases")
-	waiting.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "databases"}
+	waiting.Status.Decision = &v1beta1.Decision{Action: v1beta1.ActionDrain, Policy: "databases"}
 	waiting.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha1.ConditionApproved, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(clock.Add(-time.Hour)),
+		Type: v1beta1.ConditionApproved, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(clock.Add(-time.Hour)),
 	}}
-	moving.Status.Deadline = notice.At(clock.Add(90*time.Second), v1alpha1.DeadlineHard)
-	moving.Status.Drain.Pods = v1alpha1.PodCounts{Total: 4, Moved: 1, Waiting: 2, Leaving: 1}
+	moving.Status.Deadline = notice.At(clock.Add(90*time.Second), v1beta1.DeadlineHard)
+	moving.Status.Drain.Pods = v1beta1.PodCounts{Total: 4, Moved: 1, Waiting: 2, Leaving: 1}
 	moving.Spec.Hold = say("bob", time.Minute, "backup")
 	c := fakeCluster(t, withUser("carol"), append(database(waiting, moving), newInstallation().objects()...)...)
 	h := &harness{t: t, cluster: c}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -43,14 +43,14 @@ func newExplain(s *session) *cobra.Command {
 
 // explained is the output of `explain`.
 type explained struct {
-	Node          string             `json:"node"`
-	InstanceID    string             `json:"instanceID,omitempty"`
-	Supposed      bool               `json:"supposed"`
-	Kind          string             `json:"kind,omitempty"`
-	EventTypeCode string             `json:"eventTypeCode,omitempty"`
-	Phase         v1alpha1.Phase     `json:"phase,omitempty"`
-	Decision      v1alpha1.Decision  `json:"decision"`
-	Deadline      *v1alpha1.Deadline `json:"deadline,omitempty"`
+	Node          string            `json:"node"`
+	InstanceID    string            `json:"instanceID,omitempty"`
+	Supposed      bool              `json:"supposed"`
+	Kind          string            `json:"kind,omitempty"`
+	EventTypeCode string            `json:"eventTypeCode,omitempty"`
+	Phase         v1beta1.Phase     `json:"phase,omitempty"`
+	Decision      v1beta1.Decision  `json:"decision"`
+	Deadline      *v1beta1.Deadline `json:"deadline,omitempty"`
 	// Begins is when the action starts, if not now.
 	Begins *time.Time `json:"begins,omitempty"`
 	// AwaitsApproval is true if a person must approve first and has not.
@@ -62,14 +62,14 @@ type explained struct {
 	Paused string `json:"paused,omitempty"`
 	// Replacement is the progress of the replacement capacity, if the policy
 	// wants one.
-	Replacement *v1alpha1.ReplacementStatus `json:"replacement,omitempty"`
+	Replacement *v1beta1.ReplacementStatus `json:"replacement,omitempty"`
 	// DoNotDisrupt says how a pod's do-not-disrupt annotation is treated.
-	DoNotDisrupt  v1alpha1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
-	Budget        *limit                `json:"budget,omitempty"`
-	Terminations  *limit                `json:"terminations,omitempty"`
-	Workloads     []string              `json:"workloads,omitempty"`
-	Hooks         []string              `json:"hooks,omitempty"`
-	Notifications []string              `json:"notifications,omitempty"`
+	DoNotDisrupt  v1beta1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
+	Budget        *limit               `json:"budget,omitempty"`
+	Terminations  *limit               `json:"terminations,omitempty"`
+	Workloads     []string             `json:"workloads,omitempty"`
+	Hooks         []string             `json:"hooks,omitempty"`
+	Notifications []string             `json:"notifications,omitempty"`
 	// Karpenter are the settings of its NodeClaim and NodePool; nil: it is not Karpenter's.
 	Karpenter *karpenterSettings `json:"karpenter,omitempty"`
 	karpenter []string           // what they mean

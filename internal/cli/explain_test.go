@@ -13,34 +13,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // databases is a policy for the first node that uses every field.
-func databases() *v1alpha1.InterruptionPolicy {
-	return &v1alpha1.InterruptionPolicy{
+func databases() *v1beta1.InterruptionPolicy {
+	return &v1beta1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "databases"},
-		Spec: v1alpha1.InterruptionPolicySpec{
-			Nodes: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "db"}}, Priority: 10,
-			Rules: []v1alpha1.Rule{
-				{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain},
-				{Name: "stops", Kinds: []string{notice.KindScheduledChange}, EventTypeCodes: []string{"instance-stop"}, Action: v1alpha1.ActionDrain,
-					Approval: v1alpha1.ApprovalRequired, NotBefore: &metav1.Duration{Duration: 24 * time.Hour}, Strategy: v1alpha1.StrategySurge},
-				{Kinds: []string{"*"}, Action: v1alpha1.ActionNotify},
+		Spec: v1beta1.InterruptionPolicySpec{
+			Nodes: v1beta1.NodeSelector{MatchLabels: map[string]string{"pool": "db"}}, Priority: 10,
+			Rules: []v1beta1.Rule{
+				{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain},
+				{Name: "stops", Kinds: []string{notice.KindScheduledChange}, EventTypeCodes: []string{"instance-stop"}, Action: v1beta1.ActionDrain,
+					Approval: v1beta1.ApprovalRequired, NotBefore: &metav1.Duration{Duration: 24 * time.Hour}, Strategy: v1beta1.StrategySurge},
+				{Kinds: []string{"*"}, Action: v1beta1.ActionNotify},
 			},
-			Workloads: []v1alpha1.Workload{
-				{Name: "primaries", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Order: v1alpha1.OrderLast},
-				{Namespaces: []string{"batch"}, MatchOwnerKinds: []string{"Job"}, Strategy: v1alpha1.StrategyNever},
+			Workloads: []v1beta1.Workload{
+				{Name: "primaries", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Order: v1beta1.OrderLast},
+				{Namespaces: []string{"batch"}, MatchOwnerKinds: []string{"Job"}, Strategy: v1beta1.StrategyNever},
 			},
-			Budget: &v1alpha1.Budget{MaxConcurrent: intstr.FromString("50%")},
-			Hooks: []v1alpha1.Hook{
-				{Name: "demote", When: v1alpha1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 30 * time.Second}, Retries: 2, OnFailure: v1alpha1.HookHold,
-					Job: &v1alpha1.HookJob{Namespace: "node-hooks", Template: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)}}},
-				{Name: "report", When: v1alpha1.HookAfterDrain, Webhook: &v1alpha1.Webhook{URL: "https://example.com"}},
+			Budget: &v1beta1.Budget{MaxConcurrent: intstr.FromString("50%")},
+			Hooks: []v1beta1.Hook{
+				{Name: "demote", When: v1beta1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 30 * time.Second}, Retries: 2, OnFailure: v1beta1.HookHold,
+					Job: &v1beta1.HookJob{Namespace: "node-hooks", Template: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)}}},
+				{Name: "report", When: v1beta1.HookAfterDrain, Webhook: &v1beta1.Webhook{URL: "https://example.com"}},
 			},
-			Notifications: []v1alpha1.Notification{{Name: "slack", Reasons: []string{"Drained", "PodLost"}, Webhook: v1alpha1.Webhook{URL: "https://example.com"}}},
+			Notifications: []v1beta1.Notification{{Name: "slack", Reasons: []string{"Drained", "PodLost"}, Webhook: v1beta1.Webhook{URL: "https://example.com"}}},
 		},
 	}
 }
@@ -48,30 +48,30 @@ func databases() *v1alpha1.InterruptionPolicy {
 // database is voyage with a first node that databases selects, and two more
 // policies that do not apply.
 func database(more ...client.Object) []client.Object {
-	all := append(mixedNode(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
+	all := append(mixedNode(), databases(), policyOf(v1beta1.ActionIgnore, "*"))
 	all[0].SetLabels(map[string]string{"pool": "db"})
 	return append(all, more...)
 }
 
 // stopNotice returns a notice that EC2 will stop the instance.
-func stopNotice(in time.Duration) v1alpha1.Notice {
+func stopNotice(in time.Duration) v1beta1.Notice {
 	n := spotNotice("n1", time.Minute)
 	n.Kind, n.EventTypeCode, n.InstanceAction, n.Subject = notice.KindScheduledChange, "instance-stop", notice.ActionStop, "instance-event-1"
-	n.Deadline = notice.At(clock.Add(in), v1alpha1.DeadlineSoft)
+	n.Deadline = notice.At(clock.Add(in), v1beta1.DeadlineSoft)
 	return n
 }
 
 // stopping returns the record of that notice.
-func stopping(in time.Duration) *v1alpha1.Interruption {
+func stopping(in time.Duration) *v1beta1.Interruption {
 	r := interruption(stopNotice(in))
-	r.Status.NodeName, r.Status.Kind, r.Status.Phase = nodeName, notice.KindScheduledChange, v1alpha1.PhaseAwaitingApproval
+	r.Status.NodeName, r.Status.Kind, r.Status.Phase = nodeName, notice.KindScheduledChange, v1beta1.PhaseAwaitingApproval
 	r.Status.LastNoticeID = "n1"
 	return r
 }
 
 // say returns an approval or hold that was made some time ago.
-func say(by string, ago time.Duration, note string) *v1alpha1.UserAction {
-	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
+func say(by string, ago time.Duration, note string) *v1beta1.UserAction {
+	return &v1beta1.UserAction{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
 }
 
 func TestExplain(t *testing.T) {
@@ -82,15 +82,15 @@ func TestExplain(t *testing.T) {
 	gone := interruption(spotNotice("n1", 3*time.Minute))
 	gone.Spec.InstanceID, gone.Spec.NodeName = "i-0c0c0c0c0c0c0c0c0", "ip-10-9-9-9.ec2.internal"
 	replacing := interruption(spotNotice("n1", 2*time.Minute))
-	replacing.Status.NodeName, record.EnsureDrain(&replacing.Status).Replacement = nodeName, &v1alpha1.ReplacementStatus{
-		Phase: v1alpha1.ReplacementLaunched, Reason: "Launched", Name: "web-lb-1", Message: "replacement web-lb-1 has an instance, which is starting",
+	replacing.Status.NodeName, record.EnsureDrain(&replacing.Status).Replacement = nodeName, &v1beta1.ReplacementStatus{
+		Phase: v1beta1.ReplacementLaunched, Reason: "Launched", Name: "web-lb-1", Message: "replacement web-lb-1 has an instance, which is starting",
 	}
 	sick := stopping(26 * time.Hour)
-	sick.Spec.Notices = append(sick.Spec.Notices, v1alpha1.Notice{
+	sick.Spec.Notices = append(sick.Spec.Notices, v1beta1.Notice{
 		ID: "n2", Kind: notice.KindInstanceStatus, Source: notice.SourceEC2, Subject: "instance status",
 		Time: metav1.NewTime(clock.Add(-5 * time.Minute)), ReceivedTime: metav1.NewMicroTime(clock.Add(-time.Minute)),
 	})
-	ofPool := append(mixedNode(), sick, policyOf(v1alpha1.ActionTerminate, notice.KindInstanceStatus))
+	ofPool := append(mixedNode(), sick, policyOf(v1beta1.ActionTerminate, notice.KindInstanceStatus))
 	ofPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "web"})
 	broken := databases()
 	broken.Spec.Rules[0].Action = "Drian"
@@ -147,26 +147,26 @@ func TestEveryKindCanBeHypothetical(t *testing.T) {
 
 // A hypothetical notice has the content of AWS's message.
 func TestSuppose(t *testing.T) {
-	deadline := func(in time.Duration, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
+	deadline := func(in time.Duration, typ v1beta1.DeadlineType) *v1beta1.Deadline {
 		return notice.At(clock.Add(in), typ)
 	}
 	for _, c := range []struct {
 		from whatIf
-		want v1alpha1.Notice
+		want v1beta1.Notice
 	}{
-		{whatIf{}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineHard)}},
-		{whatIf{kind: "spot", in: "90s"}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(90*time.Second, v1alpha1.DeadlineHard)}},
-		{whatIf{kind: "scheduled"}, v1alpha1.Notice{Kind: notice.KindScheduledChange, InstanceAction: "stop", EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED", Deadline: deadline(14*24*time.Hour, v1alpha1.DeadlineSoft)}},
-		{whatIf{kind: "scheduled", code: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", in: "2d"}, v1alpha1.Notice{
-			Kind: notice.KindScheduledChange, InstanceAction: "reboot", EventTypeCode: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", Deadline: deadline(48*time.Hour, v1alpha1.DeadlineSoft)}},
-		{whatIf{kind: "ScheduledChange", code: "system-maintenance", in: "1h"}, v1alpha1.Notice{
-			Kind: notice.KindScheduledChange, InstanceAction: "maintain", EventTypeCode: "system-maintenance", Deadline: deadline(time.Hour, v1alpha1.DeadlineSoft)}},
-		{whatIf{kind: "state"}, v1alpha1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineEstimated)}},
-		{whatIf{kind: "capacity-block"}, v1alpha1.Notice{Kind: notice.KindCapacityBlockExpiration, InstanceAction: "terminate", Deadline: deadline(10*time.Minute, v1alpha1.DeadlineHard)}},
-		{whatIf{kind: "autoscaling"}, v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, InstanceAction: "terminate"}},
-		{whatIf{kind: "status"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "instance"}},
-		{whatIf{kind: "status", code: "system"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "system"}},
-		{whatIf{kind: "lifecycle-failure"}, v1alpha1.Notice{Kind: notice.KindLifecycleActionFailure, EventTypeCode: "ValidationException"}},
+		{whatIf{}, v1beta1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(2*time.Minute, v1beta1.DeadlineHard)}},
+		{whatIf{kind: "spot", in: "90s"}, v1beta1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(90*time.Second, v1beta1.DeadlineHard)}},
+		{whatIf{kind: "scheduled"}, v1beta1.Notice{Kind: notice.KindScheduledChange, InstanceAction: "stop", EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED", Deadline: deadline(14*24*time.Hour, v1beta1.DeadlineSoft)}},
+		{whatIf{kind: "scheduled", code: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", in: "2d"}, v1beta1.Notice{
+			Kind: notice.KindScheduledChange, InstanceAction: "reboot", EventTypeCode: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", Deadline: deadline(48*time.Hour, v1beta1.DeadlineSoft)}},
+		{whatIf{kind: "ScheduledChange", code: "system-maintenance", in: "1h"}, v1beta1.Notice{
+			Kind: notice.KindScheduledChange, InstanceAction: "maintain", EventTypeCode: "system-maintenance", Deadline: deadline(time.Hour, v1beta1.DeadlineSoft)}},
+		{whatIf{kind: "state"}, v1beta1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(2*time.Minute, v1beta1.DeadlineEstimated)}},
+		{whatIf{kind: "capacity-block"}, v1beta1.Notice{Kind: notice.KindCapacityBlockExpiration, InstanceAction: "terminate", Deadline: deadline(10*time.Minute, v1beta1.DeadlineHard)}},
+		{whatIf{kind: "autoscaling"}, v1beta1.Notice{Kind: notice.KindAutoScalingTermination, InstanceAction: "terminate"}},
+		{whatIf{kind: "status"}, v1beta1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "instance"}},
+		{whatIf{kind: "status", code: "system"}, v1beta1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "system"}},
+		{whatIf{kind: "lifecycle-failure"}, v1beta1.Notice{Kind: notice.KindLifecycleActionFailure, EventTypeCode: "ValidationException"}},
 	} {
 		for _, n := range []client.Object{node(nodeName, "aws:///us-east-1a/"+instanceA), node(onPremNode, "")} {
 			got, err := c.from.notice(node(n.GetName(), ""), clock)

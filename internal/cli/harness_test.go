@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -99,7 +99,7 @@ func fakeCluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object
 		t.Fatal(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&v1alpha1.Interruption{}).
+		WithStatusSubresource(&v1beta1.Interruption{}).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
 		WithInterceptorFuncs(funcs).Build()
 }
@@ -154,35 +154,35 @@ func budget(namespace, app string, healthy, allowed int32) *policyv1.PodDisrupti
 }
 
 // spotNotice returns a notice that was received some time ago.
-func spotNotice(id string, ago time.Duration) v1alpha1.Notice {
+func spotNotice(id string, ago time.Duration) v1beta1.Notice {
 	at := clock.Add(-ago)
-	return v1alpha1.Notice{
+	return v1beta1.Notice{
 		ID: id, Kind: notice.KindSpotInterruption, Source: "sqs", InstanceAction: "terminate",
 		Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at),
-		Deadline: notice.At(at.Add(2*time.Minute), v1alpha1.DeadlineHard),
+		Deadline: notice.At(at.Add(2*time.Minute), v1beta1.DeadlineHard),
 	}
 }
 
 // interruption returns the record of the first node's instance.
-func interruption(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func interruption(notices ...v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instanceA, UID: "uid-a", CreationTimestamp: metav1.NewTime(clock.Add(-time.Minute))},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: instanceA, NodeName: nodeName, Notices: notices},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: instanceA, NodeName: nodeName, Notices: notices},
 	}
 }
 
 // happened adds a timeline entry from some time ago.
-func happened(in *v1alpha1.Interruption, ago time.Duration, reason, message string) {
-	in.Status.Timeline = append(in.Status.Timeline, v1alpha1.TimelineEntry{
+func happened(in *v1beta1.Interruption, ago time.Duration, reason, message string) {
+	in.Status.Timeline = append(in.Status.Timeline, v1beta1.TimelineEntry{
 		Time: metav1.NewMicroTime(clock.Add(-ago)), Reason: reason, Message: message,
 	})
 }
 
 // complete marks an interruption as completed.
-func complete(in *v1alpha1.Interruption, ago time.Duration, moved, lost int32) {
+func complete(in *v1beta1.Interruption, ago time.Duration, moved, lost int32) {
 	at := metav1.NewMicroTime(clock.Add(-ago))
-	in.Status.Phase, in.Status.CompletionTime = v1alpha1.PhaseCompleted, &at
+	in.Status.Phase, in.Status.CompletionTime = v1beta1.PhaseCompleted, &at
 	in.Status.Kind, in.Status.NodeName = notice.KindSpotInterruption, in.Spec.NodeName
 	in.Status.LastNoticeID = in.Spec.Notices[len(in.Spec.Notices)-1].ID
-	record.EnsureDrain(&in.Status).Pods = v1alpha1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
+	record.EnsureDrain(&in.Status).Pods = v1beta1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // hostile are endings of texts from outside: escape sequences that clear the screen, write
@@ -104,7 +104,7 @@ func wantHarmless(t *testing.T, what, out string, color bool) {
 
 func TestForeignTextControlsNoTerminal(t *testing.T) {
 	told := inProgress()
-	told.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Message: "policy databases, rule reclaims"}
+	told.Status.Decision = &v1beta1.Decision{Action: v1beta1.ActionDrain, Message: "policy databases, rule reclaims"}
 	told.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Waits", Message: "waits for shop/db-0"}}
 	told.Spec.Hold = say("bob", 5*time.Second, "not now")
 	told.Spec.Approval = say("alice", 10*time.Second, "go")

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
@@ -146,7 +146,7 @@ func (s *session) continueDrills(ctx context.Context, it *drilling) error {
 	if err != nil {
 		return err
 	}
-	var records v1alpha1.InterruptionList
+	var records v1beta1.InterruptionList
 	if err := c.list(ctx, "interruptions", &records); err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (s *session) continueDrills(ctx context.Context, it *drilling) error {
 
 // openDrill returns the newest drill notice of the same kind and instance that
 // is not withdrawn, or nil.
-func openDrill(records []v1alpha1.Interruption, like *drill.Notice) *v1alpha1.Notice {
-	var open *v1alpha1.Notice
+func openDrill(records []v1beta1.Interruption, like *drill.Notice) *v1beta1.Notice {
+	var open *v1beta1.Notice
 	for i := range records {
 		if records[i].Spec.InstanceID != like.Target.InstanceID || record.IsCompleted(&records[i]) {
 			continue

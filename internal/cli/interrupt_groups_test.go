@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
@@ -71,7 +71,7 @@ func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 
 // --until-done does not wait for a change that is weeks away.
 func TestWatchUntilDoneSkipsScheduledChanges(t *testing.T) {
-	s := &script{states: []*v1alpha1.Interruption{scheduled("n", false)}}
+	s := &script{states: []*v1beta1.Interruption{scheduled("n", false)}}
 	r := (&harness{t: t, cluster: fakeCluster(t, s.funcs())}).run(t.Context(), "watch", "--until-done")
 	if r.code != ExitOK || r.err != "" {
 		t.Errorf("exit code %d: %s", r.code, r.err)

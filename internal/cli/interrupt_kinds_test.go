@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -170,26 +170,26 @@ func TestInterruptInteractiveSelectsByLabels(t *testing.T) {
 }
 
 // scheduled returns the record of a scheduled change that a drill announced.
-func scheduled(id string, withdrawn bool) *v1alpha1.Interruption {
-	in := interruption(v1alpha1.Notice{
+func scheduled(id string, withdrawn bool) *v1beta1.Interruption {
+	in := interruption(v1beta1.Notice{
 		ID: id, Kind: notice.KindScheduledChange, Source: notice.SourceQueue, Drill: true, Withdrawn: withdrawn,
 		EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED",
 		Subject:       "arn:aws:health:us-east-1::event/EC2/AWS_EC2_INSTANCE_STOP_SCHEDULED/AWS_EC2_INSTANCE_STOP_SCHEDULED_d-7",
-		Time:          metav1.NewTime(clock), ReceivedTime: metav1.NewMicroTime(clock), Deadline: notice.At(clock.Add(12*24*time.Hour), v1alpha1.DeadlineSoft),
+		Time:          metav1.NewTime(clock), ReceivedTime: metav1.NewMicroTime(clock), Deadline: notice.At(clock.Add(12*24*time.Hour), v1beta1.DeadlineSoft),
 	})
-	in.Status.NodeName, in.Status.LastNoticeID, in.Status.Phase = nodeName, id, v1alpha1.PhaseScheduled
+	in.Status.NodeName, in.Status.LastNoticeID, in.Status.Phase = nodeName, id, v1beta1.PhaseScheduled
 	if withdrawn {
-		in.Status.Phase = v1alpha1.PhaseCancelled
+		in.Status.Phase = v1beta1.PhaseCancelled
 	}
 	in.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaiting, Message: "waits for its time, which comes at 2026-05-23T07:14:02Z",
+		Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1beta1.ReasonWaiting, Message: "waits for its time, which comes at 2026-05-23T07:14:02Z",
 	}}
 	return in
 }
 
 func TestInterruptReportsDistantChange(t *testing.T) {
 	e := newEmulated(t)
-	s := &script{states: []*v1alpha1.Interruption{nil, scheduled("n", false)}}
+	s := &script{states: []*v1beta1.Interruption{nil, scheduled("n", false)}}
 	s.states[0] = interruption(spotNotice("old", time.Hour))
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "completed")
@@ -201,7 +201,7 @@ func TestInterruptReportsDistantChange(t *testing.T) {
 
 func TestInterruptClosesChange(t *testing.T) {
 	e := newEmulated(t)
-	s := &script{states: []*v1alpha1.Interruption{scheduled("n1", false), scheduled("n1", false), scheduled("n2", true)}}
+	s := &script{states: []*v1beta1.Interruption{scheduled("n1", false), scheduled("n1", false), scheduled("n2", true)}}
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--cancel", "--wait")
 	if r.code != ExitOK || !strings.Contains(r.out, nodeName+" is Cancelled") {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
@@ -250,14 +250,14 @@ func TestInterruptWatch(t *testing.T) {
 	complete(before, 50*time.Minute, 1, 0)
 	for _, c := range []struct {
 		name string
-		last *v1alpha1.Interruption
+		last *v1beta1.Interruption
 		code int
 	}{
 		{"all moved", finished(0), ExitOK},
 		{"some lost", finished(1), ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &script{all: true, states: []*v1alpha1.Interruption{before, before, inProgress(), c.last}}
+			s := &script{all: true, states: []*v1beta1.Interruption{before, before, inProgress(), c.last}}
 			h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 			r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--via", "queue", "--watch")
 			if r.code != c.code {
@@ -275,12 +275,12 @@ func TestInterruptWatch(t *testing.T) {
 func TestDrillWatchGivesUp(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		states []*v1alpha1.Interruption
+		states []*v1beta1.Interruption
 		want   string
 		after  time.Duration
 	}{
 		{"on a Lifeboat that hears nothing", nil, "no notice was recorded within 1m", time.Minute},
-		{"on an interruption that never ends", []*v1alpha1.Interruption{inProgress()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
+		{"on an interruption that never ends", []*v1beta1.Interruption{inProgress()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 				w := &drillWatch{
 					session: s, targets: []drill.Target{{InstanceID: instanceA}}, kind: notice.KindSpotInterruption,
 					cluster: cluster{WithWatch: fakeCluster(t, (&script{states: c.states}).funcs())},
-					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(), limit: 7 * time.Minute,
+					before:  map[string]bool{}, latest: map[string]*v1beta1.Interruption{}, events: newTimeline(), limit: 7 * time.Minute,
 				}
 				progress := terminal.NewProgress(s.err)
 				defer progress.Stop()

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -29,10 +29,10 @@ const (
 
 // outcome is the result of the interruption of one target.
 type outcome struct {
-	InstanceID string             `json:"instanceID"`
-	Node       string             `json:"node,omitempty"`
-	Phase      v1alpha1.Phase     `json:"phase"`
-	Pods       v1alpha1.PodCounts `json:"pods"`
+	InstanceID string            `json:"instanceID"`
+	Node       string            `json:"node,omitempty"`
+	Phase      v1beta1.Phase     `json:"phase"`
+	Pods       v1beta1.PodCounts `json:"pods"`
 	// SecondsTaken is the time from the first notice to the end; 0 while it is
 	// in progress.
 	SecondsTaken float64 `json:"secondsTaken"`
@@ -55,7 +55,7 @@ type drillWatch struct {
 	before map[string]bool
 	// latest is the newest version of each instance's record that has a notice
 	// of the drill.
-	latest map[string]*v1alpha1.Interruption
+	latest map[string]*v1beta1.Interruption
 	events *timeline
 }
 
@@ -66,13 +66,13 @@ func (s *session) beforeDrill(ctx context.Context, it *drilling) (*drillWatch, e
 	if err != nil {
 		return nil, err
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {
 		return nil, err
 	}
 	w := &drillWatch{
 		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, waitForEnd: it.flags.until == untilCompleted, limit: it.maxWait(),
-		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(),
+		before: map[string]bool{}, latest: map[string]*v1beta1.Interruption{}, events: newTimeline(),
 	}
 	for i := range all.Items {
 		for _, n := range all.Items[i].Spec.Notices {
@@ -116,7 +116,7 @@ func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show 
 	defer limitTimer.Stop()
 
 	err := w.cluster.listWatch(limited, listWatchOptions{
-		onChange: func(in *v1alpha1.Interruption) bool {
+		onChange: func(in *v1beta1.Interruption) bool {
 			w.update(in, progress, show)
 			if len(w.latest) == len(w.targets) {
 				recordTimer.Stop()
@@ -147,17 +147,17 @@ func (w *drillWatch) printOutcomes(progress *terminal.Progress) {
 		if o.Message != "" {
 			text += ": " + o.Message
 		}
-		if o.Phase == v1alpha1.PhaseAwaitingApproval {
+		if o.Phase == v1beta1.PhaseAwaitingApproval {
 			text += fmt.Sprintf("\nrun `%s explain %s` to see which policy requires it", w.session.name, name)
 		}
-		if o.Phase == v1alpha1.PhaseScheduled {
+		if o.Phase == v1beta1.PhaseScheduled {
 			text += fmt.Sprintf("\nnothing happens to it until then; run `%s watch %s` to follow it", w.session.name, name)
 		}
 		progress.Print(w.session.out, text+"\n")
 	}
 }
 
-func (w *drillWatch) update(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
+func (w *drillWatch) update(in *v1beta1.Interruption, progress *terminal.Progress, show bool) {
 	if !w.isTarget(in) {
 		return
 	}
@@ -178,7 +178,7 @@ func (w *drillWatch) update(in *v1alpha1.Interruption, progress *terminal.Progre
 	progress.Step("%s: %s, %d of %d pods moved", record.NodeName(in), in.Status.Phase, pods.Moved, pods.Total)
 }
 
-func (w *drillWatch) isTarget(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) isTarget(in *v1beta1.Interruption) bool {
 	for _, t := range w.targets {
 		if t.InstanceID == in.Spec.InstanceID {
 			return true
@@ -189,7 +189,7 @@ func (w *drillWatch) isTarget(in *v1alpha1.Interruption) bool {
 
 // hasDrillNotice reports whether the record has a notice of the drill. A spot drill
 // also causes a rebalance recommendation, which does not count.
-func (w *drillWatch) hasDrillNotice(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) hasDrillNotice(in *v1beta1.Interruption) bool {
 	for _, n := range in.Spec.Notices {
 		if n.Kind == w.kind && !w.before[n.ID] {
 			return true
@@ -211,12 +211,12 @@ func (w *drillWatch) allReachedGoal() bool {
 // reachedGoal reports whether a record has reached the goal of the wait: its end, or
 // no pod left to move. A record that waits for its start time also counts,
 // because that can be weeks away.
-func (w *drillWatch) reachedGoal(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) reachedGoal(in *v1beta1.Interruption) bool {
 	switch {
 	case isPostponed(in):
 		return true
 	case w.waitForEnd:
-		return record.IsSeen(in) && (record.IsCompleted(in) || in.Status.Phase == v1alpha1.PhaseCancelled)
+		return record.IsSeen(in) && (record.IsCompleted(in) || in.Status.Phase == v1beta1.PhaseCancelled)
 	}
 	return record.IsSettled(in)
 }
@@ -224,13 +224,13 @@ func (w *drillWatch) reachedGoal(in *v1alpha1.Interruption) bool {
 // isPostponed reports whether the action waits for its start time, or for a
 // person. One that is queued is not postponed, because it starts when another
 // drain ends.
-func isPostponed(in *v1alpha1.Interruption) bool {
+func isPostponed(in *v1beta1.Interruption) bool {
 	if !record.IsSeen(in) {
 		return false
 	}
-	ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady)
-	waits := ready != nil && ready.Reason == v1alpha1.ReasonWaiting
-	return in.Status.Phase == v1alpha1.PhaseAwaitingApproval || (in.Status.Phase == v1alpha1.PhaseScheduled && waits)
+	ready := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady)
+	waits := ready != nil && ready.Reason == v1beta1.ReasonWaiting
+	return in.Status.Phase == v1beta1.PhaseAwaitingApproval || (in.Status.Phase == v1beta1.PhaseScheduled && waits)
 }
 
 func (w *drillWatch) outcomes() []outcome {

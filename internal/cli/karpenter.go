@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -99,13 +99,13 @@ func (c cluster) ofKarpenter(ctx context.Context, kind schema.GroupVersionKind, 
 }
 
 // lines say what the settings mean for a drain.
-func (k *karpenterSettings) lines(d v1alpha1.DoNotDisrupt, now time.Time) []string {
+func (k *karpenterSettings) lines(d v1beta1.DoNotDisrupt, now time.Time) []string {
 	if k == nil {
 		return nil
 	}
 	var all []string
 	switch {
-	case k.DoNotDisrupt && d == v1alpha1.DoNotDisruptIgnore:
+	case k.DoNotDisrupt && d == v1beta1.DoNotDisruptIgnore:
 		all = append(all, "do-not-disrupt on the node counts for nothing: the policy says doNotDisrupt: Ignore")
 	case k.DoNotDisrupt:
 		all = append(all, "do-not-disrupt on the node holds voluntary disruption only: no drain for a rebalance recommendation, and for a planned change none before its last hour")

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -42,10 +42,10 @@ func karpenters() []client.Object {
 }
 
 func TestKarpenterSettingsAreShown(t *testing.T) {
-	early := policyOf(v1alpha1.ActionDrain, notice.KindScheduledChange)
+	early := policyOf(v1beta1.ActionDrain, notice.KindScheduledChange)
 	early.Spec.Rules[0].NotBefore = &metav1.Duration{Duration: 48 * time.Hour}
-	ignores := policyOf(v1alpha1.ActionDrain, notice.KindRebalanceRecommendation)
-	ignores.Spec.Rules[0].DoNotDisrupt = v1alpha1.DoNotDisruptIgnore
+	ignores := policyOf(v1beta1.ActionDrain, notice.KindRebalanceRecommendation)
+	ignores.Spec.Rules[0].DoNotDisrupt = v1beta1.DoNotDisruptIgnore
 	leaving := karpenters()
 	claim := leaving[len(leaving)-2]
 	claim.SetDeletionTimestamp(&metav1.Time{Time: clock})
@@ -59,7 +59,7 @@ func TestKarpenterSettingsAreShown(t *testing.T) {
 		{"plan-karpenter-spot", karpenters(), []string{"plan", nodeName}},
 		{"plan-karpenter-stop", append(karpenters(), early), []string{"plan", nodeName, "--kind", "scheduled", "--event-type-code", "instance-stop", "--in", "30h"}},
 		{"plan-karpenter-leaving", leaving, []string{"plan", nodeName}},
-		{"explain-karpenter-rebalance", append(karpenters(), policyOf(v1alpha1.ActionDrain, notice.KindRebalanceRecommendation)), []string{"explain", nodeName, "--kind", "rebalance"}},
+		{"explain-karpenter-rebalance", append(karpenters(), policyOf(v1beta1.ActionDrain, notice.KindRebalanceRecommendation)), []string{"explain", nodeName, "--kind", "rebalance"}},
 		{"explain-karpenter-ignored", append(karpenters(), ignores), []string{"explain", nodeName, "--kind", "rebalance"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -41,7 +41,7 @@ func (l *limit) String() string {
 }
 
 // isHard reports whether no one can move the deadline.
-func isHard(d *v1alpha1.Deadline) bool { return notice.IsFirm(d) }
+func isHard(d *v1beta1.Deadline) bool { return notice.IsFirm(d) }
 
 // budget is the effectivePolicy's budget; nil where it has none.
 func (w *observed) budget(d policy.Decision) *limit {
@@ -70,7 +70,7 @@ func (w *observed) limit(d policy.Decision, l *concurrency.Limit) *limit {
 }
 
 // nodeOf returns the node of an Interruption, or nil.
-func (w *observed) nodeOf(in *v1alpha1.Interruption) *corev1.Node {
+func (w *observed) nodeOf(in *v1beta1.Interruption) *corev1.Node {
 	for i := range w.nodes {
 		if id, _ := instanceOf(&w.nodes[i]); id != "" && id == in.Spec.InstanceID {
 			return &w.nodes[i]

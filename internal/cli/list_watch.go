@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
@@ -24,7 +24,7 @@ var errStopListWatch = errors.New("stopped by the caller")
 type listWatchOptions struct {
 	// onChange is called for every Interruption at first and on each change. If it
 	// returns true, listWatch ends.
-	onChange func(*v1alpha1.Interruption) bool
+	onChange func(*v1beta1.Interruption) bool
 	// onListed is called after the first list was processed. If it returns true,
 	// listWatch ends.
 	onListed func() bool
@@ -68,7 +68,7 @@ func (c cluster) listWatch(ctx context.Context, o listWatchOptions) error {
 // followOnce lists and then watches until the watch ends. API servers end
 // watches regularly, so that returns nil.
 func (c cluster) followOnce(ctx context.Context, o listWatchOptions, answers func()) error {
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func (c cluster) followOnce(ctx context.Context, o listWatchOptions, answers fun
 		return errStopListWatch
 	}
 	from := &metav1.ListOptions{ResourceVersion: all.ResourceVersion}
-	w, err := c.Watch(ctx, &v1alpha1.InterruptionList{}, &client.ListOptions{Raw: from})
+	w, err := c.Watch(ctx, &v1beta1.InterruptionList{}, &client.ListOptions{Raw: from})
 	if err != nil {
 		return fmt.Errorf("watching interruptions: %w", err)
 	}
 	defer w.Stop()
 	for change := range w.ResultChan() {
-		in, ok := change.Object.(*v1alpha1.Interruption)
+		in, ok := change.Object.(*v1beta1.Interruption)
 		if !ok {
 			return nil // an error such as "too old": list again
 		}

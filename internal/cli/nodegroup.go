@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
@@ -63,13 +63,13 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all v1alpha1.NodeGroupList
+	var all v1beta1.NodeGroupList
 	if err := c.list(ctx, "node groups", &all); err != nil {
 		return err
 	}
-	slices.SortFunc(all.Items, func(a, b v1alpha1.NodeGroup) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all.Items, func(a, b v1beta1.NodeGroup) int { return strings.Compare(a.Name, b.Name) })
 	if s.flags.Output != command.OutputText {
-		all.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroupList"}
+		all.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "NodeGroupList"}
 		var names []string
 		for i := range all.Items {
 			prepareOutput(&all.Items[i])
@@ -100,8 +100,8 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 }
 
 // readyCondition returns the condition Ready, with a style and the message.
-func readyCondition(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, why string) {
-	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
+func readyCondition(g *v1beta1.NodeGroup) (ready string, style terminal.Style, why string) {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1beta1.ConditionReady)
 	switch {
 	case c == nil:
 		return string(metav1.ConditionUnknown), terminal.Warn, "the controller has not reconciled it: check that lifeboatd runs (kubectl -n lifeboat-system get pods)"
@@ -112,8 +112,8 @@ func readyCondition(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, 
 }
 
 // prepareOutput sets the type and removes the managed fields, for output.
-func prepareOutput(g *v1alpha1.NodeGroup) {
-	g.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroup"}
+func prepareOutput(g *v1beta1.NodeGroup) {
+	g.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "NodeGroup"}
 	g.ManagedFields = nil
 }
 
@@ -122,7 +122,7 @@ func (s *session) writeObject(value any, names ...string) error {
 	switch s.flags.Output {
 	case command.OutputName:
 		for _, name := range names {
-			s.out.Printf("nodegroup.%s/%s\n", v1alpha1.GroupVersion.Group, name)
+			s.out.Printf("nodegroup.%s/%s\n", v1beta1.GroupVersion.Group, name)
 		}
 		return nil
 	case command.OutputJSON:
@@ -138,10 +138,10 @@ func (s *session) writeObject(value any, names ...string) error {
 
 // nodeGroup reads a NodeGroup by its name or by the name of its Auto Scaling
 // group.
-func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alpha1.NodeGroup, error) {
+func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1beta1.NodeGroup, error) {
 	reading, cancel := c.limit(ctx)
 	defer cancel()
-	var g v1alpha1.NodeGroup
+	var g v1beta1.NodeGroup
 	err := c.Get(reading, client.ObjectKey{Name: name}, &g)
 	if err == nil {
 		return &g, nil
@@ -150,7 +150,7 @@ func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alp
 	if !apierrors.IsNotFound(err) && !strings.Contains(name, "/") || command.IsNotInstalled(err) {
 		return nil, fmt.Errorf("reading node group %s: %w", name, err)
 	}
-	var all v1alpha1.NodeGroupList
+	var all v1beta1.NodeGroupList
 	if err := c.list(ctx, "node groups", &all); err != nil {
 		return nil, err
 	}

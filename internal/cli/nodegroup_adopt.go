@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
@@ -51,14 +51,14 @@ delete what the NodeGroup does not declare.`,
 		},
 	}
 	command.ObjectOutputs(cmd)
-	cmd.Flags().StringVar(&f.management, "management", string(v1alpha1.ManageNothing), "how much Lifeboat changes at AWS: Observe, Hooks or All")
+	cmd.Flags().StringVar(&f.management, "management", string(v1beta1.ManageNothing), "how much Lifeboat changes at AWS: Observe, Hooks or All")
 	cmd.Flags().StringVar(&f.name, "name", "", "name of the NodeGroup (default: the group's name in kOps, EKS or eksctl, otherwise its own name)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the NodeGroup as YAML, or as -o says, and create nothing")
 	return cmd
 }
 
 func (f adoptFlags) check() error {
-	all := []string{string(v1alpha1.ManageNothing), string(v1alpha1.ManageHooks), string(v1alpha1.ManageAll)}
+	all := []string{string(v1beta1.ManageNothing), string(v1beta1.ManageHooks), string(v1beta1.ManageAll)}
 	if !slices.Contains(all, f.management) {
 		return usageErrorf("unknown --management %q: write Observe, Hooks or All", f.management)
 	}
@@ -67,14 +67,14 @@ func (f adoptFlags) check() error {
 
 func (s *session) adopt(ctx context.Context, f adoptFlags, group string) error {
 	o, err := s.observeGroup(ctx, group)
-	if err != nil && (errors.Is(err, errNoGroup) || f.management != string(v1alpha1.ManageNothing)) {
+	if err != nil && (errors.Is(err, errNoGroup) || f.management != string(v1beta1.ManageNothing)) {
 		return fmt.Errorf("reading Auto Scaling group %s: %w", group, err)
 	}
 	if err != nil {
 		o = nodegroup.Observed{Name: group}
 		s.err.Printf("%s The group could not be read: %v.\nThe NodeGroup uses Lifeboat's own hook names. If the group's hooks have other names, set them in spec.hooks.\n", s.err.Paint(terminal.Warn, "Note:"), err)
 	}
-	g, notes := nodegroup.Adopt(o, v1alpha1.Management(f.management))
+	g, notes := nodegroup.Adopt(o, v1beta1.Management(f.management))
 	if f.name != "" {
 		g.Name, g.Spec.AutoScalingGroup = f.name, group
 	}
@@ -91,21 +91,21 @@ func (s *session) adopt(ctx context.Context, f adoptFlags, group string) error {
 }
 
 // manifest returns a NodeGroup without its status.
-func manifest(g *v1alpha1.NodeGroup) any {
+func manifest(g *v1beta1.NodeGroup) any {
 	return struct {
-		APIVersion string                 `json:"apiVersion"`
-		Kind       string                 `json:"kind"`
-		Metadata   map[string]string      `json:"metadata"`
-		Spec       v1alpha1.NodeGroupSpec `json:"spec"`
-	}{v1alpha1.GroupVersion.String(), g.Kind, map[string]string{"name": g.Name}, g.Spec}
+		APIVersion string                `json:"apiVersion"`
+		Kind       string                `json:"kind"`
+		Metadata   map[string]string     `json:"metadata"`
+		Spec       v1beta1.NodeGroupSpec `json:"spec"`
+	}{v1beta1.GroupVersion.String(), g.Kind, map[string]string{"name": g.Name}, g.Spec}
 }
 
-func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o nodegroup.Observed) error {
+func (s *session) createNodeGroup(ctx context.Context, g *v1beta1.NodeGroup, o nodegroup.Observed) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	var all v1alpha1.NodeGroupList
+	var all v1beta1.NodeGroupList
 	if err := c.list(ctx, "node groups", &all); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 }
 
 // firstBroken returns the first broken finding of a group, and its fix.
-func firstBroken(g *v1alpha1.NodeGroup, o nodegroup.Observed) string {
+func firstBroken(g *v1beta1.NodeGroup, o nodegroup.Observed) string {
 	if !o.Exists {
 		return ""
 	}

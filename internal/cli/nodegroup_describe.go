@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
@@ -59,7 +59,7 @@ func (s *session) describeNodeGroup(ctx context.Context, name string) error {
 // groupIndent is the column where the values start.
 const groupIndent = 14
 
-func (s *session) describeHead(g *v1alpha1.NodeGroup) {
+func (s *session) describeHead(g *v1beta1.NodeGroup) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, "node group "+g.Name))
 	fact := func(label, text string, style terminal.Style) {
 		if text != "" {
@@ -73,12 +73,12 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 	fact("group", group, terminal.Plain)
 	ready, style, why := readyCondition(g)
 	fact("ready", ready+": "+why, style)
-	for _, name := range []string{v1alpha1.ConditionHooksReady, v1alpha1.ConditionSynced} {
+	for _, name := range []string{v1beta1.ConditionHooksReady, v1beta1.ConditionSynced} {
 		c := meta.FindStatusCondition(g.Status.Conditions, name)
 		if c == nil || c.Status != metav1.ConditionTrue && c.Message == why {
 			continue // the same message is printed above
 		}
-		fact(map[string]string{v1alpha1.ConditionHooksReady: "hooks", v1alpha1.ConditionSynced: "synced"}[name], c.Message, terminal.Plain)
+		fact(map[string]string{v1beta1.ConditionHooksReady: "hooks", v1beta1.ConditionSynced: "synced"}[name], c.Message, terminal.Plain)
 	}
 	st := g.Status
 	fact("sizes", fmt.Sprintf("%d desired, %d to %d", st.Desired, st.Min, st.Max), terminal.Plain)
@@ -94,7 +94,7 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 func formatSeconds(n int32) string { return terminal.Duration(time.Duration(n) * time.Second) }
 
 // instancesLine formats the counts that are not zero.
-func instancesLine(n v1alpha1.InstanceCounts) string {
+func instancesLine(n v1beta1.InstanceCounts) string {
 	parts := []string{fmt.Sprintf("%d in service", n.InService)}
 	for _, more := range []struct {
 		n    int32
@@ -108,7 +108,7 @@ func instancesLine(n v1alpha1.InstanceCounts) string {
 }
 
 // poolLine describes the declared warm pool.
-func poolLine(p *v1alpha1.WarmPool) string {
+func poolLine(p *v1beta1.WarmPool) string {
 	if p == nil {
 		return ""
 	}
@@ -123,7 +123,7 @@ func poolLine(p *v1alpha1.WarmPool) string {
 }
 
 // describeHeld lists the instances that hooks hold, with the time left.
-func (s *session) describeHeld(g *v1alpha1.NodeGroup) {
+func (s *session) describeHeld(g *v1beta1.NodeGroup) {
 	if len(g.Status.Actions) == 0 {
 		if g.Status.PendingActions > 0 {
 			s.out.Printf("\nHooks hold %s.\n", counted(int(g.Status.PendingActions), "instance"))
@@ -160,7 +160,7 @@ func orDash(text string) string {
 	return text
 }
 
-func (s *session) describeFailures(g *v1alpha1.NodeGroup) {
+func (s *session) describeFailures(g *v1beta1.NodeGroup) {
 	if len(g.Status.Failures) == 0 {
 		return
 	}
@@ -173,7 +173,7 @@ func (s *session) describeFailures(g *v1alpha1.NodeGroup) {
 	table.Write(s.out)
 }
 
-func (s *session) describeFindings(g *v1alpha1.NodeGroup) {
+func (s *session) describeFindings(g *v1beta1.NodeGroup) {
 	if len(g.Status.Findings) == 0 {
 		return
 	}

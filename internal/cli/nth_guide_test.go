@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -63,7 +63,7 @@ func TestNTHGuidePoliciesAreValid(t *testing.T) {
 			continue // a manifest of kOps
 		}
 		policies++
-		var p v1alpha1.InterruptionPolicy
+		var p v1beta1.InterruptionPolicy
 		if err := yaml.UnmarshalStrict([]byte(block[1]), &p); err != nil {
 			t.Errorf("%v in\n%s", err, block[1])
 		}

@@ -11,7 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -26,12 +26,12 @@ type observed struct {
 	node  *corev1.Node
 	nodes []corev1.Node
 	// record is the current interruption, if any; records are all of them.
-	record  *v1alpha1.Interruption
-	records []v1alpha1.Interruption
+	record  *v1beta1.Interruption
+	records []v1beta1.Interruption
 	policy  policy.Facts
-	pauses  []v1alpha1.Pause
+	pauses  []v1beta1.Pause
 	// pause is the one that stops the action; nil: none does.
-	pause *v1alpha1.Pause
+	pause *v1beta1.Pause
 	// supposed is true if the notice is hypothetical.
 	supposed bool
 
@@ -63,8 +63,8 @@ func (s *session) observe(ctx context.Context, c cluster, suppose whatIf, arg st
 // has neither, so the defaults apply.
 func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, arg string) error {
 	w.policy = policy.Facts{Now: w.now, Node: w.node}
-	var policies v1alpha1.InterruptionPolicyList
-	var records v1alpha1.InterruptionList
+	var policies v1beta1.InterruptionPolicyList
+	var records v1beta1.InterruptionList
 	err := c.list(ctx, "policies", &policies)
 	if err == nil {
 		err = c.list(ctx, "interruptions", &records)
@@ -83,7 +83,7 @@ func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, ar
 
 // openRecord finds the current interruption of a node or, if node is nil, of
 // the given name.
-func openRecord(records []v1alpha1.Interruption, node *corev1.Node, name string) *v1alpha1.Interruption {
+func openRecord(records []v1beta1.Interruption, node *corev1.Node, name string) *v1beta1.Interruption {
 	id := ""
 	if node != nil {
 		id, _ = instanceOf(node)
@@ -111,7 +111,7 @@ func (w *observed) suppose(made whatIf) error {
 		return usageErrorf("the node of %s is gone, so no other notice can apply to it: remove --kind", w.record.Spec.InstanceID)
 	}
 	n, err := made.notice(w.node, w.now)
-	w.policy.Notices, w.supposed = []v1alpha1.Notice{n}, true
+	w.policy.Notices, w.supposed = []v1beta1.Notice{n}, true
 	return err
 }
 
@@ -129,7 +129,7 @@ func (w *observed) observePods(ctx context.Context, c cluster, d policy.Decision
 	for i := range pods.Items {
 		w.pods = append(w.pods, &pods.Items[i])
 		namespaces = append(namespaces, pods.Items[i].Namespace)
-		surged = surged || pods.Items[i].Labels[v1alpha1.LabelSurged] != ""
+		surged = surged || pods.Items[i].Labels[v1beta1.LabelSurged] != ""
 	}
 	slices.Sort(namespaces)
 	namespaces = slices.Compact(namespaces)
@@ -198,7 +198,7 @@ func (w *observed) at(d policy.Decision, moment, begun time.Time) policy.Decisio
 	facts := w.policy
 	facts.Now = moment
 	if d.AwaitsApproval && d.ProceedsAt.IsZero() {
-		assumed := v1alpha1.UserAction{About: d.About}
+		assumed := v1beta1.UserAction{About: d.About}
 		assumed.Time.Time = w.now
 		facts.Approval = &assumed
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -103,12 +103,12 @@ func (f *pauseFlags) name() string {
 
 // pauseResult is what was paused.
 type pauseResult struct {
-	Pause    string              `json:"pause"`
-	By       string              `json:"by"`
-	Until    time.Time           `json:"until"`
-	Stops    v1alpha1.PauseScope `json:"stops"`
-	NodePool string              `json:"nodePool,omitempty"`
-	Note     string              `json:"note,omitempty"`
+	Pause    string             `json:"pause"`
+	By       string             `json:"by"`
+	Until    time.Time          `json:"until"`
+	Stops    v1beta1.PauseScope `json:"stops"`
+	NodePool string             `json:"nodePool,omitempty"`
+	Note     string             `json:"note,omitempty"`
 }
 
 func (s *session) pause(ctx context.Context, f *pauseFlags) error {
@@ -121,13 +121,13 @@ func (s *session) pause(ctx context.Context, f *pauseFlags) error {
 		return err
 	}
 	now := s.now().Truncate(time.Second)
-	p := v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Name: f.name()}}
-	spec := v1alpha1.PauseSpec{
-		By: by, StartTime: metav1.NewTime(now), Until: metav1.NewTime(now.Add(f.lasts)), Stops: v1alpha1.PauseDeferrable,
+	p := v1beta1.Pause{ObjectMeta: metav1.ObjectMeta{Name: f.name()}}
+	spec := v1beta1.PauseSpec{
+		By: by, StartTime: metav1.NewTime(now), Until: metav1.NewTime(now.Add(f.lasts)), Stops: v1beta1.PauseDeferrable,
 		NodePool: f.pool, Note: f.note,
 	}
 	if f.all {
-		spec.Stops = v1alpha1.PauseEverything
+		spec.Stops = v1beta1.PauseEverything
 	}
 	if err := c.writePause(ctx, &p, spec); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *session) pause(ctx context.Context, f *pauseFlags) error {
 	case s.isJSON():
 		return s.writeJSON(r)
 	case s.flags.Output == command.OutputName:
-		s.out.Printf("pause.%s/%s\n", v1alpha1.GroupVersion.Group, p.Name)
+		s.out.Printf("pause.%s/%s\n", v1beta1.GroupVersion.Group, p.Name)
 	default:
 		s.printPause(&p, f)
 	}
@@ -144,7 +144,7 @@ func (s *session) pause(ctx context.Context, f *pauseFlags) error {
 }
 
 // writePause creates the Pause, or replaces the spec of the one that exists.
-func (c cluster) writePause(ctx context.Context, p *v1alpha1.Pause, spec v1alpha1.PauseSpec) error {
+func (c cluster) writePause(ctx context.Context, p *v1beta1.Pause, spec v1beta1.PauseSpec) error {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	p.Spec = spec
@@ -161,13 +161,13 @@ func (c cluster) writePause(ctx context.Context, p *v1alpha1.Pause, spec v1alpha
 	return nil
 }
 
-func resultOf(p *v1alpha1.Pause) pauseResult {
+func resultOf(p *v1beta1.Pause) pauseResult {
 	return pauseResult{
 		Pause: p.Name, By: p.Spec.By, Until: record.PauseEnd(p).UTC(), Stops: p.Spec.Stops, NodePool: p.Spec.NodePool, Note: p.Spec.Note,
 	}
 }
 
-func (s *session) printPause(p *v1alpha1.Pause, f *pauseFlags) {
+func (s *session) printPause(p *v1beta1.Pause, f *pauseFlags) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, record.PauseGate(p).Why))
 	stopped := "planned changes, rebalance recommendations, failed status checks and requests"
 	goesOn := "spot interruptions, shutdowns, group terminations, and planned changes in their last hour: their pods still leave in time"
@@ -213,8 +213,8 @@ func (s *session) resume(ctx context.Context, f *pauseFlags) error {
 }
 
 // pauses lists all pauses. A cluster with an older release has none.
-func (c cluster) pauses(ctx context.Context) ([]v1alpha1.Pause, error) {
-	var all v1alpha1.PauseList
+func (c cluster) pauses(ctx context.Context) ([]v1beta1.Pause, error) {
+	var all v1beta1.PauseList
 	err := c.list(ctx, "pauses", &all)
 	if command.IsNotInstalled(err) {
 		return nil, nil

@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // pauseBy is a pause of bob that began an hour ago.
-func pauseBy(pool string, stops v1alpha1.PauseScope, left time.Duration) *v1alpha1.Pause {
-	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Name: (&pauseFlags{pool: pool}).name()}, Spec: v1alpha1.PauseSpec{
+func pauseBy(pool string, stops v1beta1.PauseScope, left time.Duration) *v1beta1.Pause {
+	p := &v1beta1.Pause{ObjectMeta: metav1.ObjectMeta{Name: (&pauseFlags{pool: pool}).name()}, Spec: v1beta1.PauseSpec{
 		By: "bob", NodePool: pool, Stops: stops, Note: "incident",
 		StartTime: metav1.NewTime(clock.Add(-time.Hour)), Until: metav1.NewTime(clock.Add(left)),
 	}}
@@ -21,9 +21,9 @@ func pauseBy(pool string, stops v1alpha1.PauseScope, left time.Duration) *v1alph
 }
 
 func TestPauseAndResume(t *testing.T) {
-	running, over := pauseBy("", v1alpha1.PauseDeferrable, time.Hour), pauseBy("", v1alpha1.PauseDeferrable, -time.Minute)
+	running, over := pauseBy("", v1beta1.PauseDeferrable, time.Hour), pauseBy("", v1beta1.PauseDeferrable, -time.Minute)
 	for name, tc := range map[string]struct {
-		has   *v1alpha1.Pause
+		has   *v1beta1.Pause
 		args  []string
 		code  int
 		says  string
@@ -50,7 +50,7 @@ func TestPauseAndResume(t *testing.T) {
 			if r.code != tc.code || !strings.Contains(r.out+r.err, tc.says) {
 				t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 			}
-			var all v1alpha1.PauseList
+			var all v1beta1.PauseList
 			if err := c.List(t.Context(), &all); err != nil {
 				t.Fatal(err)
 			}
@@ -69,15 +69,15 @@ func TestPauseIsShown(t *testing.T) {
 	request := func() client.Object { return interruption(requestNotice()) }
 	for _, tc := range []struct {
 		name  string
-		pause *v1alpha1.Pause
+		pause *v1beta1.Pause
 		args  []string
 		code  int
 		says  string
 	}{
-		{"status", pauseBy("", v1alpha1.PauseDeferrable, time.Hour), []string{"status"}, exitBroken, "    lifeboat resume\n"},
-		{"explain", pauseBy("", v1alpha1.PauseDeferrable, time.Hour), []string{"explain", nodeName}, ExitOK, "paused          bob paused the cluster (incident) until 2026-05-11T09:14:02Z"},
-		{"plan", pauseBy("", v1alpha1.PauseDeferrable, time.Hour), []string{"plan", nodeName}, ExitDoesNotFit, "the end of the pause: bob paused the cluster"},
-		{"plan of a reclaim", pauseBy("", v1alpha1.PauseEverything, time.Hour), []string{"plan", nodeName, "--kind", "spot"}, ExitDoesNotFit, "end the pause: run `lifeboat resume`"},
+		{"status", pauseBy("", v1beta1.PauseDeferrable, time.Hour), []string{"status"}, exitBroken, "    lifeboat resume\n"},
+		{"explain", pauseBy("", v1beta1.PauseDeferrable, time.Hour), []string{"explain", nodeName}, ExitOK, "paused          bob paused the cluster (incident) until 2026-05-11T09:14:02Z"},
+		{"plan", pauseBy("", v1beta1.PauseDeferrable, time.Hour), []string{"plan", nodeName}, ExitDoesNotFit, "the end of the pause: bob paused the cluster"},
+		{"plan of a reclaim", pauseBy("", v1beta1.PauseEverything, time.Hour), []string{"plan", nodeName, "--kind", "spot"}, ExitDoesNotFit, "end the pause: run `lifeboat resume`"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := fakeCluster(t, withUser("carol"), append(mixedNode(), request(), tc.pause)...)
@@ -87,7 +87,7 @@ func TestPauseIsShown(t *testing.T) {
 			}
 		})
 	}
-	reclaim := fakeCluster(t, withUser("carol"), append(mixedNode(), pauseBy("", v1alpha1.PauseDeferrable, time.Hour))...)
+	reclaim := fakeCluster(t, withUser("carol"), append(mixedNode(), pauseBy("", v1beta1.PauseDeferrable, time.Hour))...)
 	if r := (&harness{t: t, cluster: reclaim}).run(t.Context(), "explain", nodeName, "--kind", "spot"); strings.Contains(r.out, "paused") {
 		t.Errorf("a reclaim does not wait for this pause:\n%s", r.out)
 	}

@@ -3,7 +3,7 @@ package cli
 import (
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -21,7 +21,7 @@ func (w *observed) afterPause(d policy.Decision, begins time.Time) time.Time {
 		return begins
 	}
 	end := record.PauseEnd(w.pause)
-	if d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineSoft && !record.StopsEverything(w.pause) {
+	if d.Deadline != nil && d.Deadline.Type == v1beta1.DeadlineSoft && !record.StopsEverything(w.pause) {
 		if near := d.Deadline.Time.Add(-policy.Lead); near.Before(end) {
 			end = near // the deadline is hard from then on
 		}
@@ -34,7 +34,7 @@ func (w *observed) afterPause(d policy.Decision, begins time.Time) time.Time {
 
 // addPause adds the wait for the end of a pause. If the pause lasts until after a deadline that
 // people cannot move, it lists the pods as lost, and reports true.
-func (p *planned) addPause(s *session, facts drain.Facts, pause *v1alpha1.Pause) (lost bool) {
+func (p *planned) addPause(s *session, facts drain.Facts, pause *v1beta1.Pause) (lost bool) {
 	if pause == nil {
 		return false
 	}

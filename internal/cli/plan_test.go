@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -29,11 +29,11 @@ func mixedNode() []client.Object {
 	)
 }
 
-func policyOf(action v1alpha1.Action, kinds ...string) *v1alpha1.InterruptionPolicy {
-	return &v1alpha1.InterruptionPolicy{
+func policyOf(action v1beta1.Action, kinds ...string) *v1beta1.InterruptionPolicy {
+	return &v1beta1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "batch"},
-		Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{
-			{Name: "ours", Kinds: kinds, Action: action, DoNotDisrupt: v1alpha1.DoNotDisruptUntilLastCall},
+		Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{
+			{Name: "ours", Kinds: kinds, Action: action, DoNotDisrupt: v1beta1.DoNotDisruptUntilLastCall},
 		}},
 	}
 }
@@ -44,23 +44,23 @@ func TestPlan(t *testing.T) {
 	tomorrow, decided := stopping(26*time.Hour), stopping(26*time.Hour)
 	decided.Spec.Approval, decided.Spec.Hold = say("alice", 10*time.Second, ""), say("bob", 5*time.Second, "")
 	urgent := databases()
-	urgent.Spec.Rules[0].Approval = v1alpha1.ApprovalRequired
+	urgent.Spec.Rules[0].Approval = v1beta1.ApprovalRequired
 	unattended := append(mixedNode(), urgent)
 	unattended[0].SetLabels(map[string]string{"pool": "db"})
 	full := databases()
-	full.Spec.Nodes, full.Spec.Budget.MaxConcurrent = v1alpha1.NodeSelector{}, intstr.FromInt32(1)
+	full.Spec.Nodes, full.Spec.Budget.MaxConcurrent = v1beta1.NodeSelector{}, intstr.FromInt32(1)
 	full.Spec.Rules[1].Approval, full.Spec.Rules[1].NotBefore, full.Spec.Hooks = "", &metav1.Duration{Duration: 30 * time.Hour}, nil
 	respect := databases()
-	respect.Spec.Nodes, respect.Spec.Rules[0].DoNotDisrupt = v1alpha1.NodeSelector{}, v1alpha1.DoNotDisruptRespect
+	respect.Spec.Nodes, respect.Spec.Rules[0].DoNotDisrupt = v1beta1.NodeSelector{}, v1beta1.DoNotDisruptRespect
 	pinned := pod("shop", "pinned", "pinned", "ReplicaSet", 5)
-	pinned.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	pinned.Annotations = map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"}
 	job := pod("batch", "report-x", "report", "Job", 5)
 	calledOff := stopping(26 * time.Hour)
 	calledOff.Spec.Notices[0].Withdrawn = true
 	inPool := mixedNode()
 	inPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
 	other := draining("")
-	other.Status.Decision.Action = v1alpha1.ActionTerminate
+	other.Status.Decision.Action = v1beta1.ActionTerminate
 	poolFull := append(mixedNode(), other)
 	poolFull[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
 	poolFull[1].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 		{"rebalance", mixedNode(), []string{nodeName, "--kind", "rebalance"}, ExitOK},
 		{"under-way", append(mixedNode(), interruption(spotNotice("n1", 20*time.Second))), []string{nodeName}, ExitOK},
 		{"over", append(mixedNode(), over), []string{nodeName}, ExitOK},
-		{"ignored", append(mixedNode(), policyOf(v1alpha1.ActionIgnore, notice.KindSpotInterruption)), []string{nodeName}, ExitDoesNotFit},
+		{"ignored", append(mixedNode(), policyOf(v1beta1.ActionIgnore, notice.KindSpotInterruption)), []string{nodeName}, ExitDoesNotFit},
 		{"empty", twoNodes(), []string{otherNode}, ExitOK},
 		{"awaits-approval", database(tomorrow), []string{nodeName}, ExitOK},
 		{"approved-and-held", database(decided), []string{nodeName}, ExitOK},
@@ -87,8 +87,8 @@ func TestPlan(t *testing.T) {
 		{"scheduled", mixedNode(), []string{nodeName, "--kind", "scheduled"}, ExitOK},
 		{"shutting-down", mixedNode(), []string{nodeName, "--kind", "state"}, ExitOK},
 		{"withdrawn", append(mixedNode(), calledOff), []string{nodeName}, ExitOK},
-		{"terminate", append(inPool, policyOf(v1alpha1.ActionTerminate, notice.KindInstanceStatus)), []string{nodeName, "--kind", "status"}, ExitOK},
-		{"pool-full", append(poolFull, policyOf(v1alpha1.ActionTerminate, notice.KindInstanceStatus)), []string{nodeName, "--kind", "status"}, ExitOK},
+		{"terminate", append(inPool, policyOf(v1beta1.ActionTerminate, notice.KindInstanceStatus)), []string{nodeName, "--kind", "status"}, ExitOK},
+		{"pool-full", append(poolFull, policyOf(v1beta1.ActionTerminate, notice.KindInstanceStatus)), []string{nodeName, "--kind", "status"}, ExitOK},
 		{"left-behind", append(mixedNode(), respect, pinned, job), []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
 		{"json", slow, []string{nodeName, "-o", "json"}, ExitDoesNotFit},
 	} {
@@ -113,12 +113,12 @@ func TestPlan(t *testing.T) {
 
 // draining returns the record of another node that is being drained under the
 // given policy.
-func draining(effectivePolicy string) *v1alpha1.Interruption {
+func draining(effectivePolicy string) *v1beta1.Interruption {
 	in := stopping(26 * time.Hour)
 	in.Name, in.UID, in.Spec.InstanceID, in.Spec.NodeName = instanceB, "uid-b", instanceB, otherNode
-	in.Status.NodeName, in.Status.Phase = otherNode, v1alpha1.PhaseDraining
-	in.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, EffectivePolicy: effectivePolicy}
-	in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCordoned, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(clock)}}
+	in.Status.NodeName, in.Status.Phase = otherNode, v1beta1.PhaseDraining
+	in.Status.Decision = &v1beta1.Decision{Action: v1beta1.ActionDrain, EffectivePolicy: effectivePolicy}
+	in.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionCordoned, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(clock)}}
 	begun := metav1.NewMicroTime(clock)
 	record.EnsureDrain(&in.Status).StartTime = &begun
 	return in
@@ -145,7 +145,7 @@ func surging() []client.Object {
 	p.Labels = labels
 	p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = "solo-abc", "rs"
 	policy := databases()
-	policy.Spec = v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Strategy: v1alpha1.StrategySurge}}}
+	policy.Spec = v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Strategy: v1beta1.StrategySurge}}}
 	return append(twoNodes(), d, rs, p, policy)
 }
 
@@ -158,7 +158,7 @@ func TestPlanSurges(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil {
 		t.Fatalf("%v in %s%s", err, r.out, r.err)
 	}
-	if p.Decision.Strategy != v1alpha1.StrategySurge || len(p.Pods) != 1 ||
+	if p.Decision.Strategy != v1beta1.StrategySurge || len(p.Pods) != 1 ||
 		!strings.Contains(p.Pods[0].Now+p.Pods[0].Reason, "its successor is started first: Deployment solo may run it twice") {
 		t.Errorf("got %+v", p)
 	}
@@ -170,7 +170,7 @@ func TestPlanSurges(t *testing.T) {
 
 func TestPlanWorksWithoutLifeboat(t *testing.T) {
 	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-		if _, ok := list.(*v1alpha1.InterruptionPolicyList); ok {
+		if _, ok := list.(*v1beta1.InterruptionPolicyList); ok {
 			return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "lifeboat.dev", Kind: "InterruptionPolicy"}}
 		}
 		return c.List(ctx, list, opts...)
@@ -184,7 +184,7 @@ func TestPlanWorksWithoutLifeboat(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Decision.Action != v1alpha1.ActionDrain || len(p.Pods) != 4 {
+	if p.Decision.Action != v1beta1.ActionDrain || len(p.Pods) != 4 {
 		t.Errorf("got %+v", p)
 	}
 }

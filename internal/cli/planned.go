@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
@@ -16,16 +16,16 @@ type planned struct {
 	Node       string `json:"node"`
 	InstanceID string `json:"instanceID,omitempty"`
 	// Supposed is true if the notice is hypothetical.
-	Supposed      bool               `json:"supposed"`
-	Kind          string             `json:"kind,omitempty"`
-	EventTypeCode string             `json:"eventTypeCode,omitempty"`
-	Decision      v1alpha1.Decision  `json:"decision"`
-	Deadline      *v1alpha1.Deadline `json:"deadline,omitempty"`
+	Supposed      bool              `json:"supposed"`
+	Kind          string            `json:"kind,omitempty"`
+	EventTypeCode string            `json:"eventTypeCode,omitempty"`
+	Decision      v1beta1.Decision  `json:"decision"`
+	Deadline      *v1beta1.Deadline `json:"deadline,omitempty"`
 	// ownDeadline is set if Lifeboat, not the cloud, terminates the instance at
 	// the deadline.
 	ownDeadline bool
 	// doNotDisrupt is how the policy treats do-not-disrupt.
-	doNotDisrupt v1alpha1.DoNotDisrupt
+	doNotDisrupt v1beta1.DoNotDisrupt
 	// Begins is when the drain starts, if not now.
 	Begins *time.Time `json:"begins,omitempty"`
 	// AwaitsApproval is true if a person must approve first and has not.
@@ -112,7 +112,7 @@ func (p *plannedPod) fix(d policy.Decision, begins time.Time) string {
 		return "it leaves after the deadline: start earlier (notBefore), or lower the grace period of the pods that leave before it"
 	case p.Step == drain.StepStays:
 		return "its workload has the strategy Never in the policy: change that if the pod should move"
-	case d.DoNotDisrupt == v1alpha1.DoNotDisruptRespect:
+	case d.DoNotDisrupt == v1beta1.DoNotDisruptRespect:
 		return "it never leaves: remove what blocks it, or set doNotDisrupt: UntilLastCall in the policy"
 	}
 	return "it never leaves: remove what it waits for"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -105,7 +105,7 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 	s.Printf("\n")
 }
 
-func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
+func deadlineLine(d *v1beta1.Deadline, now time.Time) string {
 	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), formatClock(d.Time.Time, now), view.DeadlineText(d.Type))
 }
 

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
@@ -44,7 +44,7 @@ func (w *observed) approvalLine(s *session, d policy.Decision) string {
 }
 
 // statementText returns who made a statement, when, and the note.
-func statementText(say *v1alpha1.UserAction, now time.Time) string {
+func statementText(say *v1beta1.UserAction, now time.Time) string {
 	text := say.By + " " + terminal.Relative(say.Time.Time, now)
 	if say.Note != "" {
 		text += ": " + say.Note
@@ -53,7 +53,7 @@ func statementText(say *v1alpha1.UserAction, now time.Time) string {
 }
 
 // holding returns the hold that is in force at the given time, or nil.
-func (w *observed) holding(at time.Time) *v1alpha1.UserAction {
+func (w *observed) holding(at time.Time) *v1beta1.UserAction {
 	if w.record == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 	at := begins
 	for i := range d.Hooks {
 		h := &d.Hooks[i]
-		if h.When != v1alpha1.HookBeforeDrain {
+		if h.When != v1beta1.HookBeforeDrain {
 			continue
 		}
 		gate, waits := w.hookGate(h, at)
@@ -107,11 +107,11 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 
 // hookGate returns the gate of a BeforeDrain hook that starts at the given
 // time. It assumes that the hook takes its whole timeout.
-func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, bool) {
+func (w *observed) hookGate(h *v1beta1.Hook, begins time.Time) (drain.Gate, bool) {
 	status := w.hookStatus(h.Name)
 	gate, waits := record.HookGate(h, status, w.approvedAt(), w.name())
 	switch {
-	case !waits, status != nil && status.State == v1alpha1.HookFailed:
+	case !waits, status != nil && status.State == v1beta1.HookFailed:
 		return gate, waits
 	case status == nil:
 		gate.Until = begins.Add(hooks.Timeout(*h))
@@ -132,8 +132,8 @@ func (w *observed) replacementGate(d policy.Decision) (drain.Gate, bool) {
 
 // replacementStatus returns the progress of the replacement. It is nil if the
 // policy wants none, or Lifeboat has not requested one yet.
-func (w *observed) replacementStatus(d policy.Decision) *v1alpha1.ReplacementStatus {
-	if w.record == nil || w.supposed || d.Replacement != v1alpha1.ReplacementBefore {
+func (w *observed) replacementStatus(d policy.Decision) *v1beta1.ReplacementStatus {
+	if w.record == nil || w.supposed || d.Replacement != v1beta1.ReplacementBefore {
 		return nil
 	}
 	return record.Drain(&w.record.Status).Replacement
@@ -141,7 +141,7 @@ func (w *observed) replacementStatus(d policy.Decision) *v1alpha1.ReplacementSta
 
 // replacementLine returns the policy's setting and the progress of the
 // replacement.
-func replacementLine(word v1alpha1.Replacement, s *v1alpha1.ReplacementStatus) string {
+func replacementLine(word v1beta1.Replacement, s *v1beta1.ReplacementStatus) string {
 	if s == nil {
 		return string(word)
 	}
@@ -149,7 +149,7 @@ func replacementLine(word v1alpha1.Replacement, s *v1alpha1.ReplacementStatus) s
 }
 
 // hookStatus returns the progress of a hook, or nil if it has not started.
-func (w *observed) hookStatus(name string) *v1alpha1.HookStatus {
+func (w *observed) hookStatus(name string) *v1beta1.HookStatus {
 	if w.record == nil || w.supposed {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (w *observed) approvedAt() time.Time {
 }
 
 // failedHook returns the hook whose failure holds the drain, or nil.
-func (w *observed) failedHook(d policy.Decision) *v1alpha1.Hook {
+func (w *observed) failedHook(d policy.Decision) *v1beta1.Hook {
 	for i := range d.Hooks {
 		h := &d.Hooks[i]
 		if record.Holds(h, w.hookStatus(h.Name), w.approvedAt()) {
@@ -175,7 +175,7 @@ func (w *observed) failedHook(d policy.Decision) *v1alpha1.Hook {
 	return nil
 }
 
-func workloadLine(i int, x *v1alpha1.Workload) string {
+func workloadLine(i int, x *v1beta1.Workload) string {
 	var parts []string
 	if len(x.Namespaces) > 0 {
 		parts = append(parts, "in namespace "+strings.Join(x.Namespaces, " or "))
@@ -200,7 +200,7 @@ func workloadLine(i int, x *v1alpha1.Workload) string {
 	return fmt.Sprintf("%s: pods %s: %s", name, strings.Join(parts, ", "), strings.Join(does, ", "))
 }
 
-func (w *observed) hookLine(h *v1alpha1.Hook) string {
+func (w *observed) hookLine(h *v1beta1.Hook) string {
 	what := "webhook"
 	if h.Job != nil {
 		what = "Job in " + namespaceOf(h.Job)
@@ -209,7 +209,7 @@ func (w *observed) hookLine(h *v1alpha1.Hook) string {
 	if h.Retries > 0 {
 		text += fmt.Sprintf(", retried up to %s", times(int(h.Retries)))
 	}
-	if h.OnFailure == v1alpha1.HookHold {
+	if h.OnFailure == v1beta1.HookHold {
 		text += "; if it fails, the drain waits for an approval"
 	} else {
 		text += "; if it fails, the drain continues"
@@ -223,7 +223,7 @@ func (w *observed) hookLine(h *v1alpha1.Hook) string {
 	return text
 }
 
-func namespaceOf(j *v1alpha1.HookJob) string {
+func namespaceOf(j *v1beta1.HookJob) string {
 	if j.Namespace == "" {
 		return "the namespace of hooks"
 	}
@@ -237,7 +237,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-func notificationLine(n *v1alpha1.Notification) string {
+func notificationLine(n *v1beta1.Notification) string {
 	if len(n.Reasons) == 0 {
 		return n.Name + ": the default reasons"
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/report"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
@@ -52,7 +52,7 @@ func (s *session) report(ctx context.Context, span time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {
 		return err
 	}

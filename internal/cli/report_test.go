@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -17,23 +17,23 @@ import (
 func reported() []client.Object {
 	inTime := interruption(spotNotice("n1", 5*time.Hour))
 	complete(inTime, 5*time.Hour-3*time.Minute, 7, 0)
-	inTime.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "web"}
+	inTime.Status.Decision = &v1beta1.Decision{Action: v1beta1.ActionDrain, Policy: "web"}
 	inTime.Status.Deadline = inTime.Spec.Notices[0].Deadline
-	inTime.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: "True", LastTransitionTime: metav1.NewTime(clock.Add(-5*time.Hour + 43*time.Second))}}
+	inTime.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionDrained, Status: "True", LastTransitionTime: metav1.NewTime(clock.Add(-5*time.Hour + 43*time.Second))}}
 
 	lost := interruption(spotNotice("n2", 2*time.Hour))
 	complete(lost, 90*time.Minute, 2, 3)
 	lost.Name, lost.Spec.InstanceID, lost.Spec.NodeName, lost.Status.NodeName = instanceB, instanceB, "<b>"+otherNode, "<b>"+otherNode
-	happened(lost, 2*time.Hour, v1alpha1.ReasonProtectionOverridden, "default/db-0 is deleted although its budget refuses")
+	happened(lost, 2*time.Hour, v1beta1.ReasonProtectionOverridden, "default/db-0 is deleted although its budget refuses")
 
 	open := interruption(requestNotice())
 	open.Name, open.Spec.InstanceID = "i-0c3d4e5f607182930", "i-0c3d4e5f607182930"
-	open.Status.Kind, open.Status.Phase = notice.KindRequested, v1alpha1.PhaseDraining
+	open.Status.Kind, open.Status.Phase = notice.KindRequested, v1beta1.PhaseDraining
 
 	old := interruption(spotNotice("n3", 40*24*time.Hour))
 	complete(old, 39*24*time.Hour, 9, 9)
 	old.Name = "i-0d4e5f60718293041"
-	for _, in := range []*v1alpha1.Interruption{inTime, lost, old} {
+	for _, in := range []*v1beta1.Interruption{inTime, lost, old} {
 		in.Status.HandledNotices = []string{in.Spec.Notices[0].ID}
 	}
 	return []client.Object{inTime, lost, open, old}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -55,7 +55,7 @@ func (f *selection) interruptionsOf(ctx context.Context, c cluster) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (f *selection) interruptionsOf(ctx context.Context, c cluster) ([]string, e
 	return names, nil
 }
 
-func isGovernedBy(in *v1alpha1.Interruption, policy string) bool {
+func isGovernedBy(in *v1beta1.Interruption, policy string) bool {
 	d := in.Status.Decision
 	return d != nil && (d.Policy == policy || d.EffectivePolicy == policy)
 }
@@ -107,7 +107,7 @@ func (s *session) completeNodes(cmd *cobra.Command, args []string, _ string) ([]
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	_ = c.list(ctx, "interruptions", &all) // a cluster without Lifeboat has nodes as well
 	nodes, err := c.nodes(ctx)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -12,16 +12,16 @@ import (
 
 // statementResult is what was recorded about one interruption.
 type statementResult struct {
-	Interruption string         `json:"interruption"`
-	InstanceID   string         `json:"instanceID"`
-	Node         string         `json:"node"`
-	Said         string         `json:"said"`
-	By           string         `json:"by"`
-	Time         time.Time      `json:"time"`
-	About        string         `json:"about,omitempty"`
-	Until        *time.Time     `json:"until,omitempty"`
-	Note         string         `json:"note,omitempty"`
-	Phase        v1alpha1.Phase `json:"phase,omitempty"`
+	Interruption string        `json:"interruption"`
+	InstanceID   string        `json:"instanceID"`
+	Node         string        `json:"node"`
+	Said         string        `json:"said"`
+	By           string        `json:"by"`
+	Time         time.Time     `json:"time"`
+	About        string        `json:"about,omitempty"`
+	Until        *time.Time    `json:"until,omitempty"`
+	Note         string        `json:"note,omitempty"`
+	Phase        v1beta1.Phase `json:"phase,omitempty"`
 	// Next is what happens next, a sentence.
 	Next string `json:"next"`
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -49,18 +49,18 @@ type statusReport struct {
 	// Needs lists what waits for a person.
 	Needs []record.Need `json:"needs"`
 
-	records []*v1alpha1.Interruption
+	records []*v1beta1.Interruption
 }
 
 // underWay counts what is under way.
 type underWay struct {
-	Interruptions       int                    `json:"interruptions"`
-	Phases              map[v1alpha1.Phase]int `json:"phases"`
-	NearestDeadline     *v1alpha1.Deadline     `json:"nearestDeadline,omitempty"`
-	PodsWaiting         int                    `json:"podsWaiting"`
-	PodsLeaving         int                    `json:"podsLeaving"`
-	ReplacementsPending int                    `json:"replacementsPending"`
-	HooksRunning        int                    `json:"hooksRunning"`
+	Interruptions       int                   `json:"interruptions"`
+	Phases              map[v1beta1.Phase]int `json:"phases"`
+	NearestDeadline     *v1beta1.Deadline     `json:"nearestDeadline,omitempty"`
+	PodsWaiting         int                   `json:"podsWaiting"`
+	PodsLeaving         int                   `json:"podsLeaving"`
+	ReplacementsPending int                   `json:"replacementsPending"`
+	HooksRunning        int                   `json:"hooksRunning"`
 }
 
 func (s *session) status(ctx context.Context) error {
@@ -92,11 +92,11 @@ func (s *session) status(ctx context.Context) error {
 func (s *session) readStatus(ctx context.Context, c cluster) (*statusReport, error) {
 	progress := terminal.NewProgress(s.err)
 	d := &doctorRun{session: s, kube: &c, progress: progress}
-	r := &statusReport{Cluster: c.name, UnderWay: underWay{Phases: map[v1alpha1.Phase]int{}}, Needs: []record.Need{}}
+	r := &statusReport{Cluster: c.name, UnderWay: underWay{Phases: map[v1beta1.Phase]int{}}, Needs: []record.Need{}}
 	r.Health, r.Problems = d.readHealth(ctx)
 	progress.Stop()
 	now := s.now()
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); command.IsNotInstalled(err) {
 		return r, nil // a finding says so
 	} else if err != nil {
@@ -122,15 +122,15 @@ func (d *doctorRun) readHealth(ctx context.Context) (string, []finding.Finding) 
 }
 
 // add adds the interruptions.
-func (r *statusReport) add(all []v1alpha1.Interruption, program string, now time.Time) {
-	sum := record.Summarize(all, func(*v1alpha1.Interruption) string { return "" }, now)
+func (r *statusReport) add(all []v1beta1.Interruption, program string, now time.Time) {
+	sum := record.Summarize(all, func(*v1beta1.Interruption) string { return "" }, now)
 	for g, n := range sum.Groups {
 		r.UnderWay.Interruptions += n
 		r.UnderWay.Phases[g.Phase] += n
 	}
 	r.UnderWay.PodsWaiting, r.UnderWay.PodsLeaving = sum.PodsWaiting, sum.PodsLeaving
 	r.UnderWay.ReplacementsPending, r.UnderWay.HooksRunning = sum.ReplacementsPending, sum.HooksRunning
-	for _, typ := range []v1alpha1.DeadlineType{v1alpha1.DeadlineHard, v1alpha1.DeadlineEstimated, v1alpha1.DeadlineSoft} {
+	for _, typ := range []v1beta1.DeadlineType{v1beta1.DeadlineHard, v1beta1.DeadlineEstimated, v1beta1.DeadlineSoft} {
 		if at, found := sum.NearestDeadlines[typ]; found {
 			r.UnderWay.NearestDeadline = notice.At(at, typ)
 			break

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/bundle"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
@@ -109,11 +109,11 @@ type objectList struct {
 func (s *session) collectObjects(ctx context.Context, c cluster, b *bundle.Bundle) {
 	own := client.InNamespace(lifeboatNamespace)
 	for _, part := range append(agentLists(ctx, c), []objectList{
-		{"policies", &v1alpha1.InterruptionPolicyList{}, nil},
-		{"interruptions", &v1alpha1.InterruptionList{}, nil},
-		{"nodegroups", &v1alpha1.NodeGroupList{}, nil},
-		{"nodenotices", &v1alpha1.NodeNoticeList{}, nil},
-		{"pauses", &v1alpha1.PauseList{}, nil},
+		{"policies", &v1beta1.InterruptionPolicyList{}, nil},
+		{"interruptions", &v1beta1.InterruptionList{}, nil},
+		{"nodegroups", &v1beta1.NodeGroupList{}, nil},
+		{"nodenotices", &v1beta1.NodeNoticeList{}, nil},
+		{"pauses", &v1beta1.PauseList{}, nil},
 		{"deployments", &appsv1.DeploymentList{}, []client.ListOption{own}},
 		{"daemonsets", &appsv1.DaemonSetList{}, []client.ListOption{own}},
 		{"pods", &corev1.PodList{}, []client.ListOption{own}},

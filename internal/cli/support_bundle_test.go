@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // archive returns the files of an archive.
@@ -49,9 +49,9 @@ func archive(t *testing.T, path string) map[string]string {
 
 // supportObjects have a credential in each place where one can be.
 func supportObjects() []client.Object {
-	p := policyOf(v1alpha1.ActionDrain, "*")
+	p := policyOf(v1beta1.ActionDrain, "*")
 	p.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"url":"https://hooks.slack.example/T0/TOKEN"}`}
-	p.Spec.Notifications = []v1alpha1.Notification{{Name: "slack", Webhook: v1alpha1.Webhook{
+	p.Spec.Notifications = []v1beta1.Notification{{Name: "slack", Webhook: v1beta1.Webhook{
 		URL: "https://hooks.slack.example/T0/TOKEN", Headers: map[string]string{"Authorization": "Bearer TOKEN"}, Body: `{"routing_key":"TOKEN"}`,
 	}}}
 	i := newInstallation()

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -18,32 +18,32 @@ type entry struct {
 	Time time.Time `json:"time"`
 	// SecondsSinceNotice counts from when Lifeboat received the first notice of
 	// this interruption.
-	SecondsSinceNotice float64        `json:"secondsSinceNotice"`
-	Interruption       string         `json:"interruption"`
-	InstanceID         string         `json:"instanceID"`
-	Node               string         `json:"node"`
-	Kind               string         `json:"kind"`
-	Phase              v1alpha1.Phase `json:"phase"`
-	Reason             string         `json:"reason"`
-	Message            string         `json:"message"`
+	SecondsSinceNotice float64       `json:"secondsSinceNotice"`
+	Interruption       string        `json:"interruption"`
+	InstanceID         string        `json:"instanceID"`
+	Node               string        `json:"node"`
+	Kind               string        `json:"kind"`
+	Phase              v1beta1.Phase `json:"phase"`
+	Reason             string        `json:"reason"`
+	Message            string        `json:"message"`
 }
 
 // timeline returns each entry of each Interruption once, however often the
 // Interruption is seen. The record's timeline is bounded and drops its middle
 // entries first, so entries are identified by content, not by index.
 type timeline struct {
-	returned map[types.UID]map[v1alpha1.TimelineEntry]bool
+	returned map[types.UID]map[v1beta1.TimelineEntry]bool
 }
 
 func newTimeline() *timeline {
-	return &timeline{returned: map[types.UID]map[v1alpha1.TimelineEntry]bool{}}
+	return &timeline{returned: map[types.UID]map[v1beta1.TimelineEntry]bool{}}
 }
 
 // news returns the entries that were not returned before, oldest first.
-func (t *timeline) news(in *v1alpha1.Interruption) []entry {
+func (t *timeline) news(in *v1beta1.Interruption) []entry {
 	returned := t.returned[in.UID]
 	if returned == nil {
-		returned = map[v1alpha1.TimelineEntry]bool{}
+		returned = map[v1beta1.TimelineEntry]bool{}
 		t.returned[in.UID] = returned
 	}
 	origin := record.FirstNotice(in)
@@ -91,6 +91,6 @@ func styleOf(reason string) terminal.Style {
 
 // isAbout reports whether name is the node, instance or name of an
 // Interruption.
-func isAbout(in *v1alpha1.Interruption, name string) bool {
+func isAbout(in *v1beta1.Interruption, name string) bool {
 	return name == in.Status.NodeName || name == in.Spec.NodeName || name == in.Spec.InstanceID || name == in.Name
 }

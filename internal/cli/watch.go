@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -107,7 +107,7 @@ func (v *viewer) run(ctx context.Context, c cluster) error {
 	return v.verdict()
 }
 
-func (v *viewer) update(in *v1alpha1.Interruption) bool {
+func (v *viewer) update(in *v1beta1.Interruption) bool {
 	if v.only != "" && !isAbout(in, v.only) {
 		return false
 	}
@@ -120,7 +120,7 @@ func (v *viewer) update(in *v1alpha1.Interruption) bool {
 }
 
 // show prints the new entries of a record.
-func (v *viewer) show(in *v1alpha1.Interruption) error {
+func (v *viewer) show(in *v1beta1.Interruption) error {
 	if v.table != nil {
 		v.table.update(in)
 		return nil

@@ -14,35 +14,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // inProgress returns an interruption that started half a minute ago.
-func inProgress() *v1alpha1.Interruption {
+func inProgress() *v1beta1.Interruption {
 	in := interruption(spotNotice("n1", 30*time.Second))
-	in.Status.NodeName, in.Status.Kind, in.Status.Phase = nodeName, "SpotInterruption", v1alpha1.PhaseDraining
-	happened(in, 30*time.Second, v1alpha1.ReasonNoticeReceived, "SpotInterruption by sqs")
-	happened(in, 29700*time.Millisecond, v1alpha1.ReasonCordoned, "new pods are kept off")
-	happened(in, 29500*time.Millisecond, v1alpha1.ReasonEvicted, "asked shop/web-1 to stop")
-	happened(in, 14*time.Second, v1alpha1.ReasonPodTerminated, "shop/web-1 left")
+	in.Status.NodeName, in.Status.Kind, in.Status.Phase = nodeName, "SpotInterruption", v1beta1.PhaseDraining
+	happened(in, 30*time.Second, v1beta1.ReasonNoticeReceived, "SpotInterruption by sqs")
+	happened(in, 29700*time.Millisecond, v1beta1.ReasonCordoned, "new pods are kept off")
+	happened(in, 29500*time.Millisecond, v1beta1.ReasonEvicted, "asked shop/web-1 to stop")
+	happened(in, 14*time.Second, v1beta1.ReasonPodTerminated, "shop/web-1 left")
 	return in
 }
 
 // finished returns the same interruption, completed.
-func finished(lost int32) *v1alpha1.Interruption {
+func finished(lost int32) *v1beta1.Interruption {
 	in := inProgress()
 	record.EnsureDrain(&in.Status).Pods.Total = 1
 	complete(in, 0, 1, lost)
-	happened(in, 0, v1alpha1.ReasonCompleted, "1 of 1 pods moved, 0 lost")
+	happened(in, 0, v1beta1.ReasonCompleted, "1 of 1 pods moved, 0 lost")
 	return in
 }
 
 func TestWatchOnce(t *testing.T) {
 	other := interruption(spotNotice("n2", 5*time.Second))
 	other.Name, other.UID, other.Spec.InstanceID, other.Spec.NodeName = instanceB, "uid-b", instanceB, otherNode
-	happened(other, 5*time.Second, v1alpha1.ReasonNoticeReceived, "SpotInterruption by sqs")
+	happened(other, 5*time.Second, v1beta1.ReasonNoticeReceived, "SpotInterruption by sqs")
 	for _, c := range []struct {
 		name, wantErr string
 		objects       []client.Object
@@ -67,7 +67,7 @@ func TestWatchOnce(t *testing.T) {
 // script is a cluster whose Interruptions go through states: the first in the
 // list, then one per watch. If all is set, one watch delivers all the others.
 type script struct {
-	states []*v1alpha1.Interruption
+	states []*v1beta1.Interruption
 	all    bool
 	lists  int
 	fails  map[int]error // which list fails, and how
@@ -81,8 +81,8 @@ func (s *script) funcs() interceptor.Funcs {
 			if err := s.fails[s.lists]; err != nil {
 				return err
 			}
-			if all, ok := list.(*v1alpha1.InterruptionList); ok && s.at < len(s.states) {
-				all.Items = []v1alpha1.Interruption{*s.states[s.at]}
+			if all, ok := list.(*v1beta1.InterruptionList); ok && s.at < len(s.states) {
+				all.Items = []v1beta1.Interruption{*s.states[s.at]}
 				s.at++
 			}
 			return nil
@@ -109,11 +109,11 @@ func TestWatchUntilDone(t *testing.T) {
 		err    string
 	}{
 		{"each entry is told once, over changes and broken watches",
-			&script{states: []*v1alpha1.Interruption{early, inProgress(), inProgress(), finished(0)}}, ExitOK, ""},
+			&script{states: []*v1beta1.Interruption{early, inProgress(), inProgress(), finished(0)}}, ExitOK, ""},
 		{"a cluster that goes away is waited for",
-			&script{states: []*v1alpha1.Interruption{early, inProgress(), finished(0)}, fails: map[int]error{2: broken, 3: broken}}, ExitOK,
+			&script{states: []*v1beta1.Interruption{early, inProgress(), finished(0)}, fails: map[int]error{2: broken, 3: broken}}, ExitOK,
 			"the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connect: connection refused); retrying\nthe cluster answers again\n"},
-		{"a lost pod is a failure", &script{states: []*v1alpha1.Interruption{early, finished(2)}}, ExitFailed,
+		{"a lost pod is a failure", &script{states: []*v1beta1.Interruption{early, finished(2)}}, ExitFailed,
 			"error: lost 2 pods: they were still on their node when its instance stopped\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestWatchEndsOnCtrlC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s := &script{states: []*v1alpha1.Interruption{inProgress()}}
+		s := &script{states: []*v1beta1.Interruption{inProgress()}}
 		h := &harness{t: t, cluster: fakeCluster(t, s.funcs())}
 		if r := h.run(ctx, "watch"); r.code != ExitInterrupted || r.err != "interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", r.code, r.err)
@@ -153,7 +153,7 @@ func TestWatchEndsOnCtrlC(t *testing.T) {
 }
 
 func TestIsSettled(t *testing.T) {
-	looked := func(phase v1alpha1.Phase, last string, notices ...v1alpha1.Notice) *v1alpha1.Interruption {
+	looked := func(phase v1beta1.Phase, last string, notices ...v1beta1.Notice) *v1beta1.Interruption {
 		in := interruption(notices...)
 		in.Status.Phase, in.Status.LastNoticeID = phase, last
 		return in
@@ -163,14 +163,14 @@ func TestIsSettled(t *testing.T) {
 	reopened.Status.LastNoticeID = "n2"
 	for _, c := range []struct {
 		name string
-		in   *v1alpha1.Interruption
+		in   *v1beta1.Interruption
 		want bool
 	}{
 		{"no one has looked", interruption(spotNotice("n1", 0)), false},
-		{"pods are being moved", looked(v1alpha1.PhaseDraining, "n1", spotNotice("n1", 0)), false},
-		{"the node is empty", looked(v1alpha1.PhaseDrained, "n1", spotNotice("n1", 0)), true},
-		{"no more than told", looked(v1alpha1.PhaseNotified, "n1", spotNotice("n1", 0)), true},
-		{"told of one, and another has come", looked(v1alpha1.PhaseNotified, "n1", spotNotice("n1", 0), spotNotice("n2", 0)), false},
+		{"pods are being moved", looked(v1beta1.PhaseDraining, "n1", spotNotice("n1", 0)), false},
+		{"the node is empty", looked(v1beta1.PhaseDrained, "n1", spotNotice("n1", 0)), true},
+		{"no more than told", looked(v1beta1.PhaseNotified, "n1", spotNotice("n1", 0)), true},
+		{"told of one, and another has come", looked(v1beta1.PhaseNotified, "n1", spotNotice("n1", 0), spotNotice("n2", 0)), false},
 		{"completed", finished(0), true},
 		{"completed, and another has come", reopened, false},
 	} {
@@ -182,10 +182,10 @@ func TestIsSettled(t *testing.T) {
 
 func TestReasonsHaveTheirStyle(t *testing.T) {
 	for style, reasons := range map[terminal.Style][]string{
-		terminal.Bad:   {v1alpha1.ReasonPodLost, v1alpha1.ReasonHookFailed},
-		terminal.Warn:  {v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold, v1alpha1.ReasonQueued, v1alpha1.ReasonNotifyFailed},
-		terminal.Good:  {v1alpha1.ReasonApproved, v1alpha1.ReasonSurged, v1alpha1.ReasonDrained},
-		terminal.Plain: {v1alpha1.ReasonEvicted, v1alpha1.ReasonHookStarted, "AReasonOfALaterRelease"},
+		terminal.Bad:   {v1beta1.ReasonPodLost, v1beta1.ReasonHookFailed},
+		terminal.Warn:  {v1beta1.ReasonAwaitingApproval, v1beta1.ReasonOnHold, v1beta1.ReasonQueued, v1beta1.ReasonNotifyFailed},
+		terminal.Good:  {v1beta1.ReasonApproved, v1beta1.ReasonSurged, v1beta1.ReasonDrained},
+		terminal.Plain: {v1beta1.ReasonEvicted, v1beta1.ReasonHookStarted, "AReasonOfALaterRelease"},
 	} {
 		for _, reason := range reasons {
 			if got := styleOf(reason); got != style {

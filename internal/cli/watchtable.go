@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -28,7 +28,7 @@ type watchTable struct {
 	picture *terminal.Picture
 
 	mu      sync.Mutex
-	records map[types.UID]*v1alpha1.Interruption
+	records map[types.UID]*v1beta1.Interruption
 	// note is the latest warning, printed under the table.
 	note string
 	// listed is set after the first list was processed.
@@ -37,7 +37,7 @@ type watchTable struct {
 
 func newWatchTable(s *session) *watchTable {
 	return &watchTable{
-		stream: s.out, now: s.now, picture: terminal.NewPicture(s.out), records: map[types.UID]*v1alpha1.Interruption{},
+		stream: s.out, now: s.now, picture: terminal.NewPicture(s.out), records: map[types.UID]*v1beta1.Interruption{},
 	}
 }
 
@@ -57,7 +57,7 @@ func (t *watchTable) run(ctx context.Context) {
 
 // update adds a record. A record that completed before the watch started is not
 // shown.
-func (t *watchTable) update(in *v1alpha1.Interruption) {
+func (t *watchTable) update(in *v1beta1.Interruption) {
 	t.change(func() {
 		if _, known := t.records[in.UID]; known || !record.IsCompleted(in) {
 			t.records[in.UID] = in
@@ -79,7 +79,7 @@ func (t *watchTable) change(change func()) {
 	if !t.listed {
 		return // drawing line by line would flicker
 	}
-	all := make([]*v1alpha1.Interruption, 0, len(t.records))
+	all := make([]*v1beta1.Interruption, 0, len(t.records))
 	for _, in := range t.records {
 		all = append(all, in)
 	}
@@ -88,7 +88,7 @@ func (t *watchTable) change(change func()) {
 
 // drawTable renders the table: open interruptions first, by deadline. It is not
 // larger than the stream.
-func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now time.Time) string {
+func drawTable(s terminal.Stream, all []*v1beta1.Interruption, note string, now time.Time) string {
 	var out strings.Builder
 	s = s.Into(&out)
 	all = slices.SortedFunc(slices.Values(all), tableOrder)
@@ -122,14 +122,14 @@ func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now
 }
 
 // tableOrder is the sort order of the table.
-func tableOrder(a, b *v1alpha1.Interruption) int {
-	over := func(in *v1alpha1.Interruption) int {
+func tableOrder(a, b *v1beta1.Interruption) int {
+	over := func(in *v1beta1.Interruption) int {
 		if record.IsSettled(in) {
 			return 1
 		}
 		return 0
 	}
-	until := func(in *v1alpha1.Interruption) time.Time {
+	until := func(in *v1beta1.Interruption) time.Time {
 		if d := in.Status.Deadline; d != nil {
 			return d.Time.Time
 		}
@@ -138,7 +138,7 @@ func tableOrder(a, b *v1alpha1.Interruption) int {
 	return cmp.Or(cmp.Compare(over(a), over(b)), until(a).Compare(until(b)), cmp.Compare(record.NodeName(a), record.NodeName(b)), cmp.Compare(a.Name, b.Name))
 }
 
-func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
+func tableRow(in *v1beta1.Interruption, now time.Time) []terminal.Cell {
 	s := &in.Status
 	action, deadline := "", terminal.Cell{}
 	if s.Decision != nil {
@@ -147,7 +147,7 @@ func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
 	if d := s.Deadline; d != nil && !record.IsSettled(in) {
 		deadline = terminal.Cell{Text: terminal.Relative(d.Time.Time, now)}
 		switch left := d.Time.Sub(now); {
-		case d.Type == v1alpha1.DeadlineSoft:
+		case d.Type == v1beta1.DeadlineSoft:
 		case left < 30*time.Second:
 			deadline.Style = terminal.Bad
 		default:
@@ -168,13 +168,13 @@ func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
 	}
 }
 
-func phaseStyle(in *v1alpha1.Interruption) terminal.Style {
+func phaseStyle(in *v1beta1.Interruption) terminal.Style {
 	switch {
 	case record.Drain(&in.Status).Pods.Lost > 0:
 		return terminal.Bad
 	case record.IsSettled(in):
 		return terminal.Good
-	case in.Status.Phase == v1alpha1.PhaseAwaitingApproval, in.Status.Phase == v1alpha1.PhaseQueued:
+	case in.Status.Phase == v1beta1.PhaseAwaitingApproval, in.Status.Phase == v1beta1.PhaseQueued:
 		return terminal.Warn
 	}
 	return terminal.Plain

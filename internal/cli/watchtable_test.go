@@ -12,38 +12,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // manyInterruptions returns enough interruptions for a full table.
-func manyInterruptions() []*v1alpha1.Interruption {
-	named := func(in *v1alpha1.Interruption, node string, phase v1alpha1.Phase, waits string) *v1alpha1.Interruption {
+func manyInterruptions() []*v1beta1.Interruption {
+	named := func(in *v1beta1.Interruption, node string, phase v1beta1.Phase, waits string) *v1beta1.Interruption {
 		in = in.DeepCopy()
 		in.UID, in.Name, in.Spec.NodeName, in.Status.NodeName, in.Status.Phase = types.UID(node), "i-"+node, node, node, phase
 		in.Status.LastNoticeID, in.Status.Kind, in.Status.Deadline = in.Spec.Notices[0].ID, in.Spec.Notices[0].Kind, in.Spec.Notices[0].Deadline
-		in.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain}
-		in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaiting, Message: waits}}
+		in.Status.Decision = &v1beta1.Decision{Action: v1beta1.ActionDrain}
+		in.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1beta1.ReasonWaiting, Message: waits}}
 		return in
 	}
 	spot, stop := interruption(spotNotice("n1", 20*time.Second)), stopping(26*time.Hour)
-	draining := named(spot, "b", v1alpha1.PhaseDraining, "2 pods are leaving, 1 wait")
-	record.EnsureDrain(&draining.Status).Pods = v1alpha1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
-	record.EnsureDrain(&draining.Status).PendingPods = []v1alpha1.PendingPod{
+	draining := named(spot, "b", v1beta1.PhaseDraining, "2 pods are leaving, 1 wait")
+	record.EnsureDrain(&draining.Status).Pods = v1beta1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
+	record.EnsureDrain(&draining.Status).PendingPods = []v1beta1.PendingPod{
 		{Namespace: "shop", Name: "web-1", State: "Leaving", Reason: "leaving: it was asked to stop"},
 		{Namespace: "shop", Name: "db-0", State: "Waits", Reason: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"},
 	}
-	late := named(interruption(spotNotice("n1", 110*time.Second)), "a", v1alpha1.PhaseDraining, "1 pods are leaving, 0 wait")
-	record.EnsureDrain(&late.Status).Pods = v1alpha1.PodCounts{Total: 3, Moved: 2, Leaving: 1}
-	done := named(spot, "c", v1alpha1.PhaseCompleted, "")
+	late := named(interruption(spotNotice("n1", 110*time.Second)), "a", v1beta1.PhaseDraining, "1 pods are leaving, 0 wait")
+	record.EnsureDrain(&late.Status).Pods = v1beta1.PodCounts{Total: 3, Moved: 2, Leaving: 1}
+	done := named(spot, "c", v1beta1.PhaseCompleted, "")
 	complete(done, time.Second, 4, 1)
 	heard := interruption(spotNotice("n1", 0))
 	heard.UID, heard.Spec.NodeName = "z", "z"
-	return []*v1alpha1.Interruption{
-		done, named(stop, "e", v1alpha1.PhaseQueued, "waits for its turn: policy databases drains 1 nodes at a time, and 1 are being drained"),
-		draining, named(stop, "d", v1alpha1.PhaseAwaitingApproval, "waits for approval: `lifeboat approve d`; without it nothing is done"), late, heard,
+	return []*v1beta1.Interruption{
+		done, named(stop, "e", v1beta1.PhaseQueued, "waits for its turn: policy databases drains 1 nodes at a time, and 1 are being drained"),
+		draining, named(stop, "d", v1beta1.PhaseAwaitingApproval, "waits for approval: `lifeboat approve d`; without it nothing is done"), late, heard,
 	}
 }
 
@@ -51,7 +51,7 @@ func TestDrawTable(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		stream terminal.Stream
-		of     []*v1alpha1.Interruption
+		of     []*v1beta1.Interruption
 		note   string
 	}{
 		{"wide", terminal.Stream{TTY: true, Width: 160, Height: 40}, manyInterruptions(), ""},
@@ -115,7 +115,7 @@ func screen(t *testing.T, written string) []string {
 // change and each second.
 func TestWatchTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{states: []*v1alpha1.Interruption{nil, nil}, all: true}
+		s := &script{states: []*v1beta1.Interruption{nil, nil}, all: true}
 		under := manyInterruptions()[2]
 		s.states[0], s.states[1] = under, under.DeepCopy()
 		record.EnsureDrain(&s.states[1].Status).Pods.Moved = 4
@@ -148,7 +148,7 @@ func TestWatchTable(t *testing.T) {
 
 func TestWatchTableEndsWhenDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{states: []*v1alpha1.Interruption{inProgress(), finished(1)}, all: true}
+		s := &script{states: []*v1beta1.Interruption{inProgress(), finished(1)}, all: true}
 		var out bytes.Buffer
 		h := &harness{t: t, cluster: fakeCluster(t, s.funcs()), setup: func(s *session) {
 			s.out = terminal.Stream{Writer: &out, TTY: true, Width: 120, Height: 30}
@@ -176,20 +176,20 @@ func TestWatchTableNeedsATerminal(t *testing.T) {
 // for days.
 func TestWaitingIsNotSettled(t *testing.T) {
 	for _, c := range []struct {
-		phase              v1alpha1.Phase
+		phase              v1beta1.Phase
 		settled, postponed bool
 	}{
-		{v1alpha1.PhaseQueued, false, false},
-		{v1alpha1.PhaseAwaitingApproval, false, true},
-		{v1alpha1.PhaseScheduled, false, true},
-		{v1alpha1.PhaseDrained, true, false},
+		{v1beta1.PhaseQueued, false, false},
+		{v1beta1.PhaseAwaitingApproval, false, true},
+		{v1beta1.PhaseScheduled, false, true},
+		{v1beta1.PhaseDrained, true, false},
 	} {
 		in := manyInterruptions()[1]
 		in.Status.Phase = c.phase
 		if record.IsSettled(in) != c.settled || isPostponed(in) != c.postponed {
 			t.Errorf("%s: settled %v, postponed %v", c.phase, record.IsSettled(in), isPostponed(in))
 		}
-		in.Spec.Notices = append(in.Spec.Notices, v1alpha1.Notice{ID: "new", Kind: notice.KindSpotInterruption})
+		in.Spec.Notices = append(in.Spec.Notices, v1beta1.Notice{ID: "new", Kind: notice.KindSpotInterruption})
 		if record.IsSettled(in) || isPostponed(in) {
 			t.Errorf("%s, and another notice has come: settled %v, postponed %v", c.phase, record.IsSettled(in), isPostponed(in))
 		}

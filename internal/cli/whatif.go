@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
@@ -99,10 +99,10 @@ func (f whatIf) lead(k drill.Kind) time.Duration {
 
 // notice makes the hypothetical notice. It decodes the message that AWS would
 // send, so that it has no fields that a real notice lacks.
-func (f whatIf) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
+func (f whatIf) notice(node *corev1.Node, now time.Time) (v1beta1.Notice, error) {
 	kind, err := findKind(f.kind)
 	if err != nil {
-		return v1alpha1.Notice{}, err
+		return v1beta1.Notice{}, err
 	}
 	n, err := f.read(kind, node, now)
 	if err != nil {
@@ -119,7 +119,7 @@ func (f whatIf) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, error
 	return n, nil
 }
 
-func (f whatIf) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
+func (f whatIf) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1beta1.Notice, error) {
 	id, zone := instanceOf(node)
 	if id == "" {
 		id = "i-00000000" // a node outside EC2 gets a placeholder
@@ -127,7 +127,7 @@ func (f whatIf) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1alpha
 	begins := now.Add(f.lead(kind))
 	switch {
 	case kind.Name == notice.KindInstanceStatus: // this kind has no message
-		return v1alpha1.Notice{Kind: kind.Name, Subject: defaultStatusCheck, EventTypeCode: defaultStatusCheck}, nil
+		return v1beta1.Notice{Kind: kind.Name, Subject: defaultStatusCheck, EventTypeCode: defaultStatusCheck}, nil
 	case kind.Name == notice.KindScheduledChange && slices.Contains(poll.ScheduledCodes(), f.code): // a code of EC2, not of AWS Health
 		n, err := poll.Scheduled{EventID: supposedID, Code: f.code, NotBefore: begins}.Notice(notice.SourceEC2, id)
 		return n.Notice, err
@@ -137,11 +137,11 @@ func (f whatIf) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1alpha
 		Target: drill.Target{InstanceID: id, Zone: zone, Reservation: "cr-" + supposedID}, Time: now, Begins: begins, Code: f.code,
 	}.Body()
 	if err != nil {
-		return v1alpha1.Notice{}, err
+		return v1beta1.Notice{}, err
 	}
 	notices, err := sqs.Read(body)
 	if err != nil {
-		return v1alpha1.Notice{}, err
+		return v1beta1.Notice{}, err
 	}
 	return notices[0].Notice, nil
 }

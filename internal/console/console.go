@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 )
 
@@ -100,9 +100,9 @@ func (c *Console) checkHealth(ctx context.Context) {
 // follow starts the watches.
 func (s *state) follow(ctx context.Context, parts *sync.WaitGroup) {
 	for _, w := range []watcher{
-		{what: "interruptions", list: &v1alpha1.InterruptionList{}, object: &v1alpha1.Interruption{}, set: s.setInterruption, replace: s.replaceInterruptions, state: s},
-		{what: "node groups", list: &v1alpha1.NodeGroupList{}, object: &v1alpha1.NodeGroup{}, set: s.setGroup, replace: s.replaceGroups, state: s},
-		{what: "policies", list: &v1alpha1.InterruptionPolicyList{}, object: &v1alpha1.InterruptionPolicy{}, set: s.setPolicy, replace: s.replacePolicies, state: s},
+		{what: "interruptions", list: &v1beta1.InterruptionList{}, object: &v1beta1.Interruption{}, set: s.setInterruption, replace: s.replaceInterruptions, state: s},
+		{what: "node groups", list: &v1beta1.NodeGroupList{}, object: &v1beta1.NodeGroup{}, set: s.setGroup, replace: s.replaceGroups, state: s},
+		{what: "policies", list: &v1beta1.InterruptionPolicyList{}, object: &v1beta1.InterruptionPolicy{}, set: s.setPolicy, replace: s.replacePolicies, state: s},
 	} {
 		parts.Go(func() { w.run(ctx) })
 	}

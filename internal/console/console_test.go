@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/console"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -45,7 +45,7 @@ func readOnly(away *atomic.Pointer[error], watched chan struct{}) interceptor.Fu
 		},
 		Watch: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) (watch.Interface, error) {
 			w, err := c.Watch(ctx, l, o...)
-			if _, ok := l.(*v1alpha1.InterruptionList); ok && err == nil {
+			if _, ok := l.(*v1beta1.InterruptionList); ok && err == nil {
 				once.Do(func() { close(watched) })
 			}
 			return w, err
@@ -65,11 +65,11 @@ func readOnly(away *atomic.Pointer[error], watched chan struct{}) interceptor.Fu
 	}
 }
 
-func interruption(name string, phase v1alpha1.Phase) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func interruption(name string, phase v1beta1.Phase) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: name, NodeName: "node-of-" + name, Notices: []v1alpha1.Notice{{ID: "a", Kind: "SpotInterruption"}}},
-		Status:     v1alpha1.InterruptionStatus{Phase: phase, Kind: "SpotInterruption"},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: name, NodeName: "node-of-" + name, Notices: []v1beta1.Notice{{ID: "a", Kind: "SpotInterruption"}}},
+		Status:     v1beta1.InterruptionStatus{Phase: phase, Kind: "SpotInterruption"},
 	}
 }
 
@@ -84,7 +84,7 @@ type rig struct {
 func start(t *testing.T, change func(*rig, *console.Options), objects ...client.Object) *rig {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{
@@ -197,16 +197,16 @@ func (p *page) until(what string, done func(message) bool) message {
 func listed(m message) bool { return m.Cluster != nil && m.Cluster.Listed }
 
 func TestPageFollowsInterruptions(t *testing.T) {
-	r := start(t, nil, interruption("i-1", v1alpha1.PhaseDraining))
+	r := start(t, nil, interruption("i-1", v1beta1.PhaseDraining))
 	p := r.open(t)
 	p.until("the first row", func(m message) bool { return len(m.Rows) == 1 && m.Rows[0].Node == "node-of-i-1" })
 	<-r.watched // the fake client forgets changes before a watch
 
-	changed := &v1alpha1.Interruption{}
+	changed := &v1beta1.Interruption{}
 	if err := r.cluster.Get(t.Context(), client.ObjectKey{Name: "i-1"}, changed); err != nil {
 		t.Fatal(err)
 	}
-	changed.Status.Phase = v1alpha1.PhaseAwaitingApproval
+	changed.Status.Phase = v1beta1.PhaseAwaitingApproval
 	if err := r.cluster.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestChangesAreGathered(t *testing.T) {
 	var creating sync.WaitGroup
 	creating.Go(func() {
 		for i := range many {
-			if err := r.cluster.Create(t.Context(), interruption("i-"+strings.Repeat("x", 1+i%9)+time.Duration(i).String(), v1alpha1.PhaseDraining)); err != nil {
+			if err := r.cluster.Create(t.Context(), interruption("i-"+strings.Repeat("x", 1+i%9)+time.Duration(i).String(), v1beta1.PhaseDraining)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -262,7 +262,7 @@ func TestPageShowsThatClusterDoesNotAnswer(t *testing.T) {
 }
 
 func TestOtherSitesAndWritesAreRefused(t *testing.T) {
-	r := start(t, nil, interruption("i-1", v1alpha1.PhaseDraining))
+	r := start(t, nil, interruption("i-1", v1beta1.PhaseDraining))
 	r.open(t).until("the list", listed)
 	for name, c := range map[string]struct {
 		method, path string

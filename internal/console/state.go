@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -18,9 +18,9 @@ type state struct {
 	o Options
 
 	mu            sync.Mutex
-	interruptions map[string]*v1alpha1.Interruption
-	groups        map[string]*v1alpha1.NodeGroup
-	policies      map[string]*v1alpha1.InterruptionPolicy
+	interruptions map[string]*v1beta1.Interruption
+	groups        map[string]*v1beta1.NodeGroup
+	policies      map[string]*v1beta1.InterruptionPolicy
 	health        view.Health
 	// listed is true after the first list of interruptions.
 	listed bool
@@ -38,8 +38,8 @@ type page struct {
 
 func newState(o Options) *state {
 	return &state{
-		o: o, interruptions: map[string]*v1alpha1.Interruption{}, groups: map[string]*v1alpha1.NodeGroup{},
-		policies: map[string]*v1alpha1.InterruptionPolicy{}, failures: map[string]string{}, pages: map[*page]bool{},
+		o: o, interruptions: map[string]*v1beta1.Interruption{}, groups: map[string]*v1beta1.NodeGroup{},
+		policies: map[string]*v1beta1.InterruptionPolicy{}, failures: map[string]string{}, pages: map[*page]bool{},
 		health: view.Health{Problems: []finding.Finding{}},
 	}
 }
@@ -88,7 +88,7 @@ func (s *state) change(name string, change func()) {
 
 func (s *state) setInterruption(object any, deleted bool) {
 	slim, _ := record.Slim(object)
-	in, ok := slim.(*v1alpha1.Interruption)
+	in, ok := slim.(*v1beta1.Interruption)
 	if !ok {
 		return
 	}
@@ -101,10 +101,10 @@ func (s *state) setInterruption(object any, deleted bool) {
 }
 
 func (s *state) replaceInterruptions(objects []any) {
-	all := map[string]*v1alpha1.Interruption{}
+	all := map[string]*v1beta1.Interruption{}
 	for _, object := range objects {
 		slim, _ := record.Slim(object)
-		if in, ok := slim.(*v1alpha1.Interruption); ok {
+		if in, ok := slim.(*v1beta1.Interruption); ok {
 			all[in.Name] = in
 		}
 	}
@@ -117,7 +117,7 @@ func (s *state) replaceInterruptions(objects []any) {
 }
 
 func (s *state) setGroup(object any, deleted bool) {
-	if g, ok := object.(*v1alpha1.NodeGroup); ok {
+	if g, ok := object.(*v1beta1.NodeGroup); ok {
 		s.change("", func() { put(s.groups, g.Name, g, deleted) })
 	}
 }
@@ -126,7 +126,7 @@ func (s *state) replaceGroups(objects []any) {
 	s.change("", func() {
 		clear(s.groups)
 		for _, object := range objects {
-			if g, ok := object.(*v1alpha1.NodeGroup); ok {
+			if g, ok := object.(*v1beta1.NodeGroup); ok {
 				s.groups[g.Name] = g
 			}
 		}
@@ -134,7 +134,7 @@ func (s *state) replaceGroups(objects []any) {
 }
 
 func (s *state) setPolicy(object any, deleted bool) {
-	if p, ok := object.(*v1alpha1.InterruptionPolicy); ok {
+	if p, ok := object.(*v1beta1.InterruptionPolicy); ok {
 		s.change("", func() { put(s.policies, p.Name, p, deleted) })
 	}
 }
@@ -143,7 +143,7 @@ func (s *state) replacePolicies(objects []any) {
 	s.change("", func() {
 		clear(s.policies)
 		for _, object := range objects {
-			if p, ok := object.(*v1alpha1.InterruptionPolicy); ok {
+			if p, ok := object.(*v1beta1.InterruptionPolicy); ok {
 				s.policies[p.Name] = p
 			}
 		}
@@ -185,8 +185,8 @@ func (s *state) detail(name string) (view.Detail, bool) {
 }
 
 // sorted returns the interruptions, the oldest first.
-func (s *state) sorted() []*v1alpha1.Interruption {
-	return slices.SortedFunc(maps.Values(s.interruptions), func(a, b *v1alpha1.Interruption) int {
+func (s *state) sorted() []*v1beta1.Interruption {
+	return slices.SortedFunc(maps.Values(s.interruptions), func(a, b *v1beta1.Interruption) int {
 		return cmp.Or(record.FirstNotice(a).Compare(record.FirstNotice(b)), cmp.Compare(a.Name, b.Name))
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -61,7 +61,7 @@ func (s *state) next(p *page, has sent) update {
 		names = slices.Collect(maps.Keys(s.interruptions))
 	}
 	p.changed, p.all = map[string]bool{}, false
-	var changed []*v1alpha1.Interruption
+	var changed []*v1beta1.Interruption
 	for _, name := range names {
 		if in := s.interruptions[name]; in != nil {
 			changed = append(changed, in)
@@ -119,7 +119,7 @@ func (s *state) cluster() cluster {
 	return c
 }
 
-func (s *state) wiring(all []*v1alpha1.Interruption, now time.Time) view.Wiring {
+func (s *state) wiring(all []*v1beta1.Interruption, now time.Time) view.Wiring {
 	w := view.Wiring{Degraded: []view.Degraded{}, Groups: []view.Group{}, Policies: []view.Policy{}}
 	for _, in := range all {
 		if d, degraded := view.NewDegraded(in, now); degraded {

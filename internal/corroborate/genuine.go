@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -18,9 +18,9 @@ const spotMarked = "marked-for-"
 // What Lifeboat's polls have read from AWS's API is confirmed, and what a person asked for. EC2
 // has no API for the other kinds: there a message from the queue is enough, and what only an agent
 // reports is not.
-func Genuine(n *v1alpha1.Notice, all []v1alpha1.Notice, i *cloud.Instance) Verdict {
+func Genuine(n *v1beta1.Notice, all []v1beta1.Notice, i *cloud.Instance) Verdict {
 	switch {
-	case n.Drill, isConfirmed(n), slices.ContainsFunc(all, func(other v1alpha1.Notice) bool {
+	case n.Drill, isConfirmed(n), slices.ContainsFunc(all, func(other v1beta1.Notice) bool {
 		return other.Kind == n.Kind && !other.Withdrawn && isConfirmed(&other)
 	}):
 		return Verdict{Answer: Agree}
@@ -35,7 +35,7 @@ func Genuine(n *v1alpha1.Notice, all []v1alpha1.Notice, i *cloud.Instance) Verdi
 	case notice.KindScheduledChange:
 		return unknown("EC2 has not yet confirmed the scheduled change of instance %s", i.ID)
 	}
-	if slices.ContainsFunc(all, func(other v1alpha1.Notice) bool {
+	if slices.ContainsFunc(all, func(other v1beta1.Notice) bool {
 		return other.Kind == n.Kind && !other.Withdrawn && other.Source != notice.SourceIMDS
 	}) {
 		return Verdict{Answer: Agree}
@@ -44,7 +44,7 @@ func Genuine(n *v1alpha1.Notice, all []v1alpha1.Notice, i *cloud.Instance) Verdi
 }
 
 // isConfirmed reports whether Lifeboat read a notice from AWS's API, or a person asked for it.
-func isConfirmed(n *v1alpha1.Notice) bool {
+func isConfirmed(n *v1beta1.Notice) bool {
 	return n.Source == notice.SourceEC2 || n.Source == notice.SourceAutoScaling || n.Source == notice.SourceUser
 }
 

@@ -111,7 +111,7 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 		if i.Controller == nil && i.Process == nil {
 			fix = install
 		}
-		add(finding.Broken, idCRDsMissing, "API lifeboat.dev/v1alpha1", "the cluster does not serve it, so Lifeboat cannot record a notice", fix)
+		add(finding.Broken, idCRDsMissing, "API lifeboat.dev/v1beta1", "the cluster does not serve it, so Lifeboat cannot record a notice", fix)
 	}
 	switch c := i.Controller; {
 	case i.Process != nil && !i.Process.Alive:

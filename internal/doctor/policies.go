@@ -7,14 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // CheckPolicies reports InterruptionPolicies that are not in force, and those of which only
 // the name decides which one applies to a node.
-func CheckPolicies(policies []v1alpha1.InterruptionPolicy, nodes []corev1.Node) []finding.Finding {
+func CheckPolicies(policies []v1beta1.InterruptionPolicy, nodes []corev1.Node) []finding.Finding {
 	var all []finding.Finding
 	for i := range policies {
 		if wrong := policy.Validate(policies[i].Spec); len(wrong) > 0 {
@@ -30,7 +30,7 @@ func CheckPolicies(policies []v1alpha1.InterruptionPolicy, nodes []corev1.Node) 
 
 // tiedPolicies reports policies that select the same node with the same priority, once
 // for each set of policies.
-func tiedPolicies(policies []v1alpha1.InterruptionPolicy, nodes []corev1.Node) []finding.Finding {
+func tiedPolicies(policies []v1beta1.InterruptionPolicy, nodes []corev1.Node) []finding.Finding {
 	var all []finding.Finding
 	for n := range nodes {
 		var names []string

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -51,7 +51,7 @@ type podState struct {
 	grace     time.Duration
 	treatment *workload // the policy's workload that matches it, or nil
 	rank      rank
-	strategy  v1alpha1.Strategy
+	strategy  v1beta1.Strategy
 	hold      hold
 	budgets   []*budget
 	refused   string
@@ -114,10 +114,10 @@ func (s *planContext) candidate(pod *corev1.Pod, ledger pdbState, workloads []wo
 	}
 	c.treatment = treatmentOf(workloads, c)
 	c.rank, c.strategy = rankOf(c), s.strategyOf(c)
-	if s.facts.DoNotDisrupt != v1alpha1.DoNotDisruptIgnore {
+	if s.facts.DoNotDisrupt != v1beta1.DoNotDisruptIgnore {
 		c.hold = holdOf(pod, s.now)
 	}
-	if s.deadline.IsZero() || s.facts.InstanceGone || isLeaving(pod) || stays(pod) || c.strategy == v1alpha1.StrategyNever {
+	if s.deadline.IsZero() || s.facts.InstanceGone || isLeaving(pod) || stays(pod) || c.strategy == v1beta1.StrategyNever {
 		return c
 	}
 	lastCall := s.latest.Add(-c.grace)

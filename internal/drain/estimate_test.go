@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -15,7 +15,7 @@ func (w *world) estimated() bool {
 	if w.hard().IsZero() {
 		return false
 	}
-	w.facts.Deadline.Type = v1alpha1.DeadlineEstimated
+	w.facts.Deadline.Type = v1beta1.DeadlineEstimated
 	return true
 }
 
@@ -83,16 +83,16 @@ func TestLeavingPodsKeepGrace(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		deadline time.Duration
-		typ      v1alpha1.DeadlineType
+		typ      v1beta1.DeadlineType
 		want     drain.Step
 	}{
-		{"the estimate is two minutes away", 2 * time.Minute, v1alpha1.DeadlineEstimated, drain.StepLeaving},
-		{"the estimate is seconds away", 3 * time.Second, v1alpha1.DeadlineEstimated, drain.StepLeaving},
-		{"the estimate is now", 0, v1alpha1.DeadlineEstimated, drain.StepLeaving},
-		{"the estimate has passed", -time.Minute, v1alpha1.DeadlineEstimated, drain.StepLeaving},
-		{"a hard deadline is two minutes away", 2 * time.Minute, v1alpha1.DeadlineHard, drain.StepLeaving},
-		{"a hard deadline is seconds away", 3 * time.Second, v1alpha1.DeadlineHard, drain.StepDelete},
-		{"a hard deadline has passed", -time.Minute, v1alpha1.DeadlineHard, drain.StepDelete},
+		{"the estimate is two minutes away", 2 * time.Minute, v1beta1.DeadlineEstimated, drain.StepLeaving},
+		{"the estimate is seconds away", 3 * time.Second, v1beta1.DeadlineEstimated, drain.StepLeaving},
+		{"the estimate is now", 0, v1beta1.DeadlineEstimated, drain.StepLeaving},
+		{"the estimate has passed", -time.Minute, v1beta1.DeadlineEstimated, drain.StepLeaving},
+		{"a hard deadline is two minutes away", 2 * time.Minute, v1beta1.DeadlineHard, drain.StepLeaving},
+		{"a hard deadline is seconds away", 3 * time.Second, v1beta1.DeadlineHard, drain.StepDelete},
+		{"a hard deadline has passed", -time.Minute, v1beta1.DeadlineHard, drain.StepDelete},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := scenario{Deadline: &deadlineIn{Type: c.typ}}

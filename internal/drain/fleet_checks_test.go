@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -31,7 +31,7 @@ func (w *world) ready() map[*fleet]int32 {
 // many Ready pods as it wants, and no pod may leave without a reason.
 func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32) {
 	t.Helper()
-	if _, surged := v.Pod.Labels[v1alpha1.LabelSurged]; !surged {
+	if _, surged := v.Pod.Labels[v1beta1.LabelSurged]; !surged {
 		return
 	}
 	f := w.fleetOf(v.Pod)
@@ -57,7 +57,7 @@ func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32
 // last call.
 func (w *world) checkSurge(t *testing.T, v drain.Verdict) {
 	t.Helper()
-	_, before := v.Pod.Labels[v1alpha1.LabelSurged]
+	_, before := v.Pod.Labels[v1beta1.LabelSurged]
 	f := w.fleetOf(v.Pod)
 	if before || f == nil || !f.owns(v.Pod) || !ready(v.Pod) || v.Origin == nil || v.Origin.UID != f.set.UID || *f.set.Spec.Replicas == 0 {
 		t.Errorf("%s: surges %s: %s", hour(w.now), v.Pod.Name, v.Reason)

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -36,11 +36,11 @@ type fleet struct {
 // drawPolicy generates a policy.
 func (w *world) drawPolicy(in *scenario) {
 	r := w.rand
-	in.Strategy = pick(r, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategySurge)
+	in.Strategy = pick(r, "", v1beta1.StrategyEvict, v1beta1.StrategySurge, v1beta1.StrategySurge)
 	for range r.IntN(3) {
-		wl := v1alpha1.Workload{
-			Order:    pick(r, "", v1alpha1.OrderFirst, v1alpha1.OrderNormal, v1alpha1.OrderLast, v1alpha1.OrderLast),
-			Strategy: pick(r, "", "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategyNever),
+		wl := v1beta1.Workload{
+			Order:    pick(r, "", v1beta1.OrderFirst, v1beta1.OrderNormal, v1beta1.OrderLast, v1beta1.OrderLast),
+			Strategy: pick(r, "", "", v1beta1.StrategyEvict, v1beta1.StrategySurge, v1beta1.StrategyNever),
 		}
 		switch r.IntN(3) {
 		case 0:
@@ -130,7 +130,7 @@ func (w *world) fleetOf(p *corev1.Pod) *fleet {
 		if owner := metav1.GetControllerOf(p); owner != nil && owner.UID == f.set.UID {
 			return f
 		}
-		if _, surged := p.Labels[v1alpha1.LabelSurged]; surged && p.Labels["app"] == f.app {
+		if _, surged := p.Labels[v1beta1.LabelSurged]; surged && p.Labels["app"] == f.app {
 			return f
 		}
 	}

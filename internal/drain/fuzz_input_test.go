@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -69,7 +69,7 @@ func (d *fuzzInput) pod(i int) *corev1.Pod {
 	}
 	if d.choose(3) == 2 {
 		p.Annotations = map[string]string{
-			[]string{v1alpha1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", corev1.MirrorPodAnnotationKey}[d.choose(4)]: d.word(),
+			[]string{v1beta1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", corev1.MirrorPodAnnotationKey}[d.choose(4)]: d.word(),
 		}
 	}
 	if d.choose(4) == 3 {
@@ -119,10 +119,10 @@ func (d *fuzzInput) budget(i int) *policyv1.PodDisruptionBudget {
 func (d *fuzzInput) facts() drain.Facts {
 	f := drain.Facts{
 		Now: noon, InstanceGone: d.choose(8) == 7, Margin: time.Duration(d.number()),
-		DoNotDisrupt: v1alpha1.DoNotDisrupt([]string{"", "Respect", "UntilLastCall", "Ignore", "Odd"}[d.choose(5)]),
+		DoNotDisrupt: v1beta1.DoNotDisrupt([]string{"", "Respect", "UntilLastCall", "Ignore", "Odd"}[d.choose(5)]),
 	}
 	if d.choose(4) > 0 {
-		f.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(d.moment()), Type: v1alpha1.DeadlineType([]string{"Hard", "Estimated", "Soft", ""}[d.choose(4)])}
+		f.Deadline = &v1beta1.Deadline{Time: metav1.NewTime(d.moment()), Type: v1beta1.DeadlineType([]string{"Hard", "Estimated", "Soft", ""}[d.choose(4)])}
 	}
 	for i := range d.choose(8) {
 		f.Pods = append(f.Pods, d.pod(i))
@@ -139,11 +139,11 @@ func (d *fuzzInput) facts() drain.Facts {
 
 // policy generates a policy, and owners that may match no pod.
 func (d *fuzzInput) policy(f *drain.Facts) {
-	f.Strategy = v1alpha1.Strategy([]string{"", "Evict", "Surge", "Surge", "Never", "Odd"}[d.choose(6)])
+	f.Strategy = v1beta1.Strategy([]string{"", "Evict", "Surge", "Surge", "Never", "Odd"}[d.choose(6)])
 	for range d.choose(3) {
-		w := v1alpha1.Workload{
-			Order:    v1alpha1.Order([]string{"", "First", "Last", "Odd"}[d.choose(4)]),
-			Strategy: v1alpha1.Strategy([]string{"", "Surge", "Never", "Odd"}[d.choose(4)]),
+		w := v1beta1.Workload{
+			Order:    v1beta1.Order([]string{"", "First", "Last", "Odd"}[d.choose(4)]),
+			Strategy: v1beta1.Strategy([]string{"", "Surge", "Never", "Odd"}[d.choose(4)]),
 		}
 		switch d.choose(4) {
 		case 0:
@@ -214,9 +214,9 @@ func (d *fuzzInput) assignReplicaSet(p *corev1.Pod, i int) {
 		p.OwnerReferences = controlledBy("ReplicaSet", d.word(), set)
 		return
 	}
-	p.Labels[v1alpha1.LabelSurged] = d.word()
+	p.Labels[v1beta1.LabelSurged] = d.word()
 	if d.choose(4) > 0 {
 		o := drain.Origin{ReplicaSet: fmt.Sprint(i), UID: set, Time: d.moment(), Seen: d.word()}
-		p.Annotations = map[string]string{v1alpha1.AnnotationSurgeOrigin: o.String()}
+		p.Annotations = map[string]string{v1beta1.AnnotationSurgeOrigin: o.String()}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -76,8 +76,8 @@ func checkVerdict(t *testing.T, f drain.Facts, v drain.Verdict) {
 	if v.GraceSeconds != nil && *v.GraceSeconds < 2 && !f.InstanceGone {
 		t.Errorf("%q gets %d s", v.Pod.Name, *v.GraceSeconds)
 	}
-	estimated := f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineEstimated
-	firm := estimated || f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineHard
+	estimated := f.Deadline != nil && f.Deadline.Type == v1beta1.DeadlineEstimated
+	firm := estimated || f.Deadline != nil && f.Deadline.Type == v1beta1.DeadlineHard
 	if v.Step == drain.StepDelete && !firm && !f.InstanceGone {
 		t.Errorf("deletes %q without a firm deadline: %s", v.Pod.Name, v.Reason)
 	}

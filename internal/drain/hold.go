@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -34,7 +34,7 @@ func (h hold) endsBefore(t time.Time) bool {
 // holdOf returns the annotation that holds the pod the longest from now.
 func holdOf(pod *corev1.Pod, now time.Time) hold {
 	var h hold
-	for _, key := range []string{v1alpha1.AnnotationDoNotDisrupt, annotationKarpenter} {
+	for _, key := range []string{v1beta1.AnnotationDoNotDisrupt, annotationKarpenter} {
 		value, ok := pod.Annotations[key]
 		if !ok || value == "false" {
 			continue
@@ -97,5 +97,5 @@ func (s *planContext) whyOverridden(c *podState) string {
 }
 
 func (s *planContext) respects(c *podState) bool {
-	return s.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect && c.hold.active()
+	return s.facts.DoNotDisrupt == v1beta1.DoNotDisruptRespect && c.hold.active()
 }

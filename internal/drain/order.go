@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // rank is a pod's place in the drain order: pods of a lower rank leave first.
@@ -26,9 +26,9 @@ func rankOf(c *podState) rank {
 	}
 	if c.treatment != nil {
 		switch c.treatment.Order {
-		case v1alpha1.OrderFirst:
+		case v1beta1.OrderFirst:
 			return rankFirst
-		case v1alpha1.OrderLast:
+		case v1beta1.OrderLast:
 			return rankLast
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Origin is the ReplicaSet that a surged pod was taken from. It is written to the pod, so that
@@ -38,7 +38,7 @@ func (o Origin) String() string {
 // SurgedFrom returns the origin of a pod, and whether the pod was surged and its annotation can
 // be parsed.
 func SurgedFrom(pod *corev1.Pod) (Origin, bool) {
-	text, ok := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]
+	text, ok := pod.Annotations[v1beta1.AnnotationSurgeOrigin]
 	if !ok {
 		return Origin{}, false
 	}

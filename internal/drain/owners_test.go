@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -77,7 +77,7 @@ func (p podIn) own(pod *corev1.Pod) {
 			pod.OwnerReferences = nil
 		}
 		if s.Unreadable {
-			pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = "{"
+			pod.Annotations[v1beta1.AnnotationSurgeOrigin] = "{"
 		}
 	}
 	pod.Spec.HostNetwork = p.HostNetwork
@@ -99,12 +99,12 @@ func (p podIn) own(pod *corev1.Pod) {
 // surge changes a pod as the surge patch does.
 func surge(pod *corev1.Pod, o drain.Origin) {
 	delete(pod.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	pod.Labels[v1alpha1.LabelSurged] = o.ReplicaSet
-	annotations := map[string]string{v1alpha1.AnnotationSurgeOrigin: o.String()}
+	pod.Labels[v1beta1.LabelSurged] = o.ReplicaSet
+	annotations := map[string]string{v1beta1.AnnotationSurgeOrigin: o.String()}
 	for k, v := range pod.Annotations {
 		annotations[k] = v
 	}
-	annotations[v1alpha1.AnnotationSurgeOrigin] = o.String()
+	annotations[v1beta1.AnnotationSurgeOrigin] = o.String()
 	pod.Annotations = annotations
 }
 

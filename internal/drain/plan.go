@@ -10,7 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Facts is the input of a plan.
@@ -19,18 +19,18 @@ type Facts struct {
 	Now time.Time
 	// Deadline is when the instance ends; nil if unknown. An estimated deadline does not
 	// shorten grace periods.
-	Deadline *v1alpha1.Deadline
+	Deadline *v1beta1.Deadline
 	// InstanceGone is set if nothing runs on the node any more: its pods can only be deleted.
 	InstanceGone bool
 	// DoNotDisrupt says how long a do-not-disrupt annotation holds a pod; empty means
 	// UntilLastCall.
-	DoNotDisrupt v1alpha1.DoNotDisrupt
+	DoNotDisrupt v1beta1.DoNotDisrupt
 	// Strategy is how pods are moved: Surge, or Evict if empty.
-	Strategy v1alpha1.Strategy
+	Strategy v1beta1.Strategy
 	// SurgeDisabled says that lifeboatd may not surge pods. It evicts them instead.
 	SurgeDisabled bool
 	// Workloads treat pods differently by label or owner; the first that matches a pod applies.
-	Workloads []v1alpha1.Workload
+	Workloads []v1beta1.Workload
 	// Gates are what all pods wait for, but not past their last call: a replacement, a hook, an
 	// approval. Reasons list them in this order.
 	Gates []Gate

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -56,7 +56,7 @@ func TestHeldPodDelaysNoOther(t *testing.T) {
 		if q.Annotations == nil {
 			q.Annotations = map[string]string{}
 		}
-		q.Annotations[v1alpha1.AnnotationDoNotDisrupt] = "true"
+		q.Annotations[v1beta1.AnnotationDoNotDisrupt] = "true"
 		held.Pods[i] = q
 		for name, v := range byName(drain.NewPlan(held)) {
 			if name != q.Name && acts(before[name]) && !acts(v) {
@@ -71,12 +71,12 @@ func TestHeldPodDelaysNoOther(t *testing.T) {
 func TestMoreTimeNeverWorsensPlan(t *testing.T) {
 	t.Parallel()
 	simulateWorlds(t, func(t *testing.T, w *world) {
-		if w.hard().IsZero() || w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
+		if w.hard().IsZero() || w.facts.DoNotDisrupt == v1beta1.DoNotDisruptRespect {
 			return
 		}
 		more := time.Duration(1+w.rand.IntN(60)) * time.Second
 		later := w.facts
-		later.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(w.hard().Add(more)), Type: v1alpha1.DeadlineHard}
+		later.Deadline = &v1beta1.Deadline{Time: metav1.NewTime(w.hard().Add(more)), Type: v1beta1.DeadlineHard}
 		before := byName(drain.NewPlan(w.facts))
 		for name, v := range byName(drain.NewPlan(later)) {
 			was := before[name]
@@ -97,7 +97,7 @@ func TestMoreTimeNeverWorsensPlan(t *testing.T) {
 func TestGatesHoldPodsUntilLastCall(t *testing.T) {
 	t.Parallel()
 	simulateWorlds(t, func(t *testing.T, w *world) {
-		if w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
+		if w.facts.DoNotDisrupt == v1beta1.DoNotDisruptRespect {
 			return
 		}
 		shut := w.facts
@@ -152,7 +152,7 @@ func TestSurgedPodAlwaysLeaves(t *testing.T) {
 			return
 		}
 		w.facts.Deadline, w.facts.Budgets, w.facts.Gates, w.lifts = nil, nil, nil, nil
-		w.facts.DoNotDisrupt, w.facts.Strategy = v1alpha1.DoNotDisruptIgnore, v1alpha1.StrategySurge
+		w.facts.DoNotDisrupt, w.facts.Strategy = v1beta1.DoNotDisruptIgnore, v1beta1.StrategySurge
 		w.facts.Workloads = nil
 		for _, f := range w.fleets {
 			if w.rand.IntN(2) == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -29,7 +29,7 @@ func ofWorlds(t *testing.T, n uint64, test func(t *testing.T, w *world)) {
 
 // hard returns the firm deadline, hard or estimated, or zero.
 func (w *world) hard() time.Time {
-	if d := w.facts.Deadline; d != nil && d.Type != v1alpha1.DeadlineSoft {
+	if d := w.facts.Deadline; d != nil && d.Type != v1beta1.DeadlineSoft {
 		return d.Time.Time
 	}
 	return time.Time{}
@@ -241,7 +241,7 @@ func (w *world) checkSettled(t *testing.T) {
 func (w *world) checkEmpty(t *testing.T) {
 	t.Helper()
 	hard := w.hard()
-	if hard.IsZero() || w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
+	if hard.IsZero() || w.facts.DoNotDisrupt == v1beta1.DoNotDisruptRespect {
 		return
 	}
 	for _, v := range drain.NewPlan(w.facts).Left() {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -19,17 +19,17 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 // scenario is the input of a golden file: Facts with defaults, so that a case states only what
 // it tests. Times are relative to now.
 type scenario struct {
-	Deadline     *deadlineIn           `json:"deadline,omitempty"`
-	InstanceGone bool                  `json:"instanceGone,omitempty"`
-	DoNotDisrupt v1alpha1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
-	Margin       *metav1.Duration      `json:"margin,omitempty"` // 10s
-	Pods         []podIn               `json:"pods"`
-	Budgets      []budgetIn            `json:"budgets,omitempty"`
-	Strategy     v1alpha1.Strategy     `json:"strategy,omitempty"`
-	Workloads    []v1alpha1.Workload   `json:"workloads,omitempty"`
-	Gates        []gateIn              `json:"gates,omitempty"`
-	Sets         []setIn               `json:"sets,omitempty"`
-	Claims       map[string]string     `json:"claims,omitempty"` // by name: the access mode
+	Deadline     *deadlineIn          `json:"deadline,omitempty"`
+	InstanceGone bool                 `json:"instanceGone,omitempty"`
+	DoNotDisrupt v1beta1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
+	Margin       *metav1.Duration     `json:"margin,omitempty"` // 10s
+	Pods         []podIn              `json:"pods"`
+	Budgets      []budgetIn           `json:"budgets,omitempty"`
+	Strategy     v1beta1.Strategy     `json:"strategy,omitempty"`
+	Workloads    []v1beta1.Workload   `json:"workloads,omitempty"`
+	Gates        []gateIn             `json:"gates,omitempty"`
+	Sets         []setIn              `json:"sets,omitempty"`
+	Claims       map[string]string    `json:"claims,omitempty"` // by name: the access mode
 }
 
 type gateIn struct {
@@ -54,8 +54,8 @@ type setIn struct {
 }
 
 type deadlineIn struct {
-	In   metav1.Duration       `json:"in"`
-	Type v1alpha1.DeadlineType `json:"type,omitempty"` // Hard
+	In   metav1.Duration      `json:"in"`
+	Type v1beta1.DeadlineType `json:"type,omitempty"` // Hard
 }
 
 type podIn struct {
@@ -120,9 +120,9 @@ func (s scenario) facts() drain.Facts {
 		f.Margin = s.Margin.Duration
 	}
 	if d := s.Deadline; d != nil {
-		f.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(noon.Add(d.In.Duration)), Type: d.Type}
+		f.Deadline = &v1beta1.Deadline{Time: metav1.NewTime(noon.Add(d.In.Duration)), Type: d.Type}
 		if d.Type == "" {
-			f.Deadline.Type = v1alpha1.DeadlineHard
+			f.Deadline.Type = v1beta1.DeadlineHard
 		}
 	}
 	for _, p := range s.Pods {

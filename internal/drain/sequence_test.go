@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -29,17 +29,17 @@ func steps(p drain.Plan) string {
 	return strings.Join(lines, ", ")
 }
 
-func (w *world) until(kind v1alpha1.DeadlineType, in time.Duration) {
-	w.facts.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(w.now.Add(in)), Type: kind}
+func (w *world) until(kind v1beta1.DeadlineType, in time.Duration) {
+	w.facts.Deadline = &v1beta1.Deadline{Time: metav1.NewTime(w.now.Add(in)), Type: kind}
 }
 
 // The plan depends only on the current facts: each case must give the plan that it would give
 // without the cases before it.
 func TestPlanDependsOnlyOnCurrentFacts(t *testing.T) {
-	held := map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	held := map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"}
 	tenMinutes, minute := int64(600), int64(60)
 	in := scenario{
-		Deadline: &deadlineIn{In: metav1.Duration{Duration: 24 * time.Hour}, Type: v1alpha1.DeadlineSoft},
+		Deadline: &deadlineIn{In: metav1.Duration{Duration: 24 * time.Hour}, Type: v1beta1.DeadlineSoft},
 		Pods: []podIn{
 			{Name: "held", Annotations: held},
 			{Name: "guarded", App: "db"},
@@ -58,28 +58,28 @@ func TestPlanDependsOnlyOnCurrentFacts(t *testing.T) {
 		{"a soft deadline overrides nothing", func(*world) {},
 			"slow Leaving, surged Waits, guarded Waits, held Waits", 280},
 		{"spot overtakes it: what waited has its last call",
-			func(w *world) { w.until(v1alpha1.DeadlineHard, 2*time.Minute) },
+			func(w *world) { w.until(v1beta1.DeadlineHard, 2*time.Minute) },
 			"slow Leaving, surged Waits, guarded Waits, held Waits", 50},
 		{"spot with little time left: all go at once",
-			func(w *world) { w.until(v1alpha1.DeadlineHard, 30*time.Second) },
+			func(w *world) { w.until(v1beta1.DeadlineHard, 30*time.Second) },
 			"guarded Delete 20s over PodDisruptionBudget db-pdb, surged Evict 20s, held Evict 20s over do-not-disrupt, slow Leaving", 18},
 		{"the hard deadline moves to later: a pod past its old last call waits again",
 			func(w *world) {
-				w.until(v1alpha1.DeadlineHard, 30*time.Second)
+				w.until(v1beta1.DeadlineHard, 30*time.Second)
 				drain.NewPlan(w.facts)
-				w.until(v1alpha1.DeadlineHard, time.Hour)
+				w.until(v1beta1.DeadlineHard, time.Hour)
 			}, "slow Leaving, surged Waits, guarded Waits, held Waits", 280},
 		{"the hard deadline moves to earlier: what is leaving is cut short",
-			func(w *world) { w.until(v1alpha1.DeadlineHard, 12*time.Second) },
+			func(w *world) { w.until(v1beta1.DeadlineHard, 12*time.Second) },
 			"guarded Delete 2s over PodDisruptionBudget db-pdb, slow Delete 2s, surged Evict 2s, held Evict 2s over do-not-disrupt", 12},
 		{"the operating system shuts down: each has its last call, and keeps its grace",
-			func(w *world) { w.until(v1alpha1.DeadlineEstimated, 2*time.Minute) },
+			func(w *world) { w.until(v1beta1.DeadlineEstimated, 2*time.Minute) },
 			"slow Leaving, surged Waits, guarded Waits, held Waits", 50},
 		{"it has been shutting down for a while: all go at once, with their whole grace",
-			func(w *world) { w.until(v1alpha1.DeadlineEstimated, 30*time.Second) },
+			func(w *world) { w.until(v1beta1.DeadlineEstimated, 30*time.Second) },
 			"guarded Delete over PodDisruptionBudget db-pdb, surged Evict, held Evict over do-not-disrupt, slow Leaving", 30},
 		{"it shuts down for longer than was estimated: nothing is shortened",
-			func(w *world) { w.until(v1alpha1.DeadlineEstimated, -30*time.Second) },
+			func(w *world) { w.until(v1beta1.DeadlineEstimated, -30*time.Second) },
 			"guarded Delete over PodDisruptionBudget db-pdb, surged Evict, held Evict over do-not-disrupt, slow Leaving", 660},
 		{"a notice without a deadline remains after the others are withdrawn",
 			func(w *world) { w.facts.Deadline = nil },
@@ -128,7 +128,7 @@ func TestSurgedPodWithChangedOwners(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.set.Name = "web"
 			in := scenario{
-				Strategy: v1alpha1.StrategySurge,
+				Strategy: v1beta1.StrategySurge,
 				Pods:     []podIn{{Name: "web-0", Set: "web", Surged: &surgedIn{Ago: metav1.Duration{Duration: 20 * time.Second}}}},
 				Sets:     []setIn{c.set},
 			}
@@ -144,7 +144,7 @@ func TestSurgedPodWithChangedOwners(t *testing.T) {
 // cannot be surged.
 func TestSurgeUsesNoBudget(t *testing.T) {
 	in := scenario{
-		Strategy: v1alpha1.StrategySurge,
+		Strategy: v1beta1.StrategySurge,
 		Pods:     []podIn{{Name: "a", App: "x", Set: "web"}, {Name: "b", App: "x", Owner: "StatefulSet/db"}},
 		Sets:     []setIn{{Name: "web", Replicas: 1, Ready: 1}},
 		Budgets:  []budgetIn{{Name: "pdb", App: "x", Allowed: 1, Healthy: 2, Desired: 1, Expected: 2}},
@@ -158,7 +158,7 @@ func TestSurgeUsesNoBudget(t *testing.T) {
 // would cost a write of the status each time.
 func TestSurgePlanStaysTheSameWhileItWaits(t *testing.T) {
 	in := scenario{
-		Strategy: v1alpha1.StrategySurge,
+		Strategy: v1beta1.StrategySurge,
 		Pods:     []podIn{{Name: "web-0", Set: "web"}},
 		Sets:     []setIn{{Name: "web", Replicas: 1, Ready: 1}},
 	}
@@ -182,7 +182,7 @@ func TestOriginRoundTrip(t *testing.T) {
 		t.Errorf("read: %t (-want +got)\n%s", ok, diff)
 	}
 	for _, text := range []string{"", "{", "{}", "17", "null"} {
-		pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = text
+		pod.Annotations[v1beta1.AnnotationSurgeOrigin] = text
 		if o, ok := drain.SurgedFrom(pod); ok {
 			t.Errorf("%q is read as %v", text, o)
 		}

@@ -9,7 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -43,11 +43,11 @@ func newWorld(seed uint64) *world {
 		away: map[string]int32{}, arrives: map[string][]time.Time{}, granted: map[string]granted{},
 		starts: time.Duration(1+r.IntN(12)) * time.Second,
 	}
-	in := scenario{DoNotDisrupt: pick(r, v1alpha1.DoNotDisrupt(""), v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore, v1alpha1.DoNotDisruptRespect)}
+	in := scenario{DoNotDisrupt: pick(r, v1beta1.DoNotDisrupt(""), v1beta1.DoNotDisruptUntilLastCall, v1beta1.DoNotDisruptIgnore, v1beta1.DoNotDisruptRespect)}
 	switch r.IntN(8) {
 	case 0:
 	case 1:
-		in.Deadline = &deadlineIn{In: metav1.Duration{Duration: 60 * time.Second}, Type: v1alpha1.DeadlineSoft}
+		in.Deadline = &deadlineIn{In: metav1.Duration{Duration: 60 * time.Second}, Type: v1beta1.DeadlineSoft}
 	default:
 		in.Deadline = &deadlineIn{In: metav1.Duration{Duration: time.Duration(15+r.IntN(150)) * time.Second}}
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -43,8 +43,8 @@ func takenFrom(pod *corev1.Pod) *Origin {
 	if _, ok := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; ok {
 		return nil
 	}
-	label, labelled := pod.Labels[v1alpha1.LabelSurged]
-	if _, ok := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]; !ok && !labelled {
+	label, labelled := pod.Labels[v1beta1.LabelSurged]
+	if _, ok := pod.Annotations[v1beta1.AnnotationSurgeOrigin]; !ok && !labelled {
 		return nil
 	}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind != kindReplicaSet {
@@ -61,7 +61,7 @@ func (s *planContext) resolveSurged() {
 	var surged []*podState
 	surges := false
 	for _, c := range s.pods {
-		surges = surges || c.strategy == v1alpha1.StrategySurge
+		surges = surges || c.strategy == v1beta1.StrategySurge
 		if c.surged != nil && !isLeaving(c.pod) && !stays(c.pod) {
 			surged = append(surged, c)
 		}
@@ -180,7 +180,7 @@ func (s *planContext) release(c *podState) (string, bool) {
 // disruption of a PodDisruptionBudget. At its turn a surge is pointless: stopping the pod starts
 // its successor too.
 func successorFirst(s *planContext, c *podState) (Verdict, bool) {
-	if c.strategy != v1alpha1.StrategySurge || c.surged != nil {
+	if c.strategy != v1beta1.StrategySurge || c.surged != nil {
 		return Verdict{}, false
 	}
 	if s.facts.SurgeDisabled {

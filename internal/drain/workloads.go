@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // kindNone is the kind of pods without a controller.
@@ -16,14 +16,14 @@ const kindNone = "None"
 
 // workload is a workload of the policy, compiled for matching pods.
 type workload struct {
-	*v1alpha1.Workload
+	*v1beta1.Workload
 	position int // counted from 1
 	selector labels.Selector
 }
 
 // compile prepares workloads for matching. A workload with a malformed selector matches nothing;
 // the policy's condition Accepted reports it.
-func compile(all []v1alpha1.Workload) []workload {
+func compile(all []v1beta1.Workload) []workload {
 	compiled := make([]workload, 0, len(all))
 	for i := range all {
 		w := workload{Workload: &all[i], position: i + 1, selector: labels.Everything()}
@@ -86,19 +86,19 @@ func (w *workload) title() string {
 
 // strategyOf returns how the pod is moved. A surged pod is no longer its ReplicaSet's, so it
 // never stays.
-func (s *planContext) strategyOf(c *podState) v1alpha1.Strategy {
+func (s *planContext) strategyOf(c *podState) v1beta1.Strategy {
 	strategy := s.facts.Strategy
 	if c.treatment != nil && c.treatment.Strategy != "" {
 		strategy = c.treatment.Strategy
 	}
-	if strategy == v1alpha1.StrategyNever && c.surged != nil {
-		return v1alpha1.StrategyEvict
+	if strategy == v1beta1.StrategyNever && c.surged != nil {
+		return v1beta1.StrategyEvict
 	}
 	return strategy
 }
 
 func leftInPlace(_ *planContext, c *podState) (Verdict, bool) {
-	if c.strategy != v1alpha1.StrategyNever {
+	if c.strategy != v1beta1.StrategyNever {
 		return Verdict{}, false
 	}
 	reason := "stays: policy leaves it where it is"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // MaxBody is the largest allowed body, in bytes.
@@ -17,19 +17,19 @@ const maxText = 1000
 
 // message is a Subject as templates and the default body present it.
 type message struct {
-	Text         string             `json:"text"`
-	Interruption string             `json:"interruption"`
-	UID          string             `json:"uid"`
-	Node         string             `json:"node"`
-	InstanceID   string             `json:"instanceID"`
-	Kind         string             `json:"kind"`
-	Policy       string             `json:"policy"`
-	Phase        string             `json:"phase"`
-	Reason       string             `json:"reason"`
-	Message      string             `json:"message"`
-	Deadline     string             `json:"deadline,omitempty"`
-	Drill        bool               `json:"drill"`
-	Pods         v1alpha1.PodCounts `json:"pods"`
+	Text         string            `json:"text"`
+	Interruption string            `json:"interruption"`
+	UID          string            `json:"uid"`
+	Node         string            `json:"node"`
+	InstanceID   string            `json:"instanceID"`
+	Kind         string            `json:"kind"`
+	Policy       string            `json:"policy"`
+	Phase        string            `json:"phase"`
+	Reason       string            `json:"reason"`
+	Message      string            `json:"message"`
+	Deadline     string            `json:"deadline,omitempty"`
+	Drill        bool              `json:"drill"`
+	Pods         v1beta1.PodCounts `json:"pods"`
 }
 
 func newMessage(s Subject) message {
@@ -81,7 +81,7 @@ func Summary(s Subject) string {
 // Body returns the body of a webhook request: the rendered template, or else
 // the whole subject as JSON. The JSON has a one-line "text" field for chat
 // systems, with escaped markup. values are the values of w.ValuesFrom; a missing one is empty.
-func Body(w v1alpha1.Webhook, s Subject, values map[string]string) ([]byte, error) {
+func Body(w v1beta1.Webhook, s Subject, values map[string]string) ([]byte, error) {
 	if w.Body == "" {
 		m := newMessage(s)
 		m.Text = escape(m.Text)

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
 func TestDefaultBodyHasAllFields(t *testing.T) {
 	s := subject()
 	s.Message, s.Drill = "the node is cordoned: a < b\n3 pods left", true
-	body, err := hooks.Body(v1alpha1.Webhook{}, s, nil)
+	body, err := hooks.Body(v1beta1.Webhook{}, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestBodiesInGuide(t *testing.T) {
 func TestBodyFromATemplate(t *testing.T) {
 	endless, hostile, compared, awaiting, completed := subject(), subject(), subject(), subject(), subject()
 	awaiting.Reason, completed.Reason = "AwaitingApproval", "Completed"
-	secret := map[string]v1alpha1.SecretKey{"routingKey": {Name: "pagerduty", Key: "routing-key"}}
+	secret := map[string]v1beta1.SecretKey{"routingKey": {Name: "pagerduty", Key: "routing-key"}}
 	endless.Deadline = nil
 	hostile.Message = "a <!channel> & <https://example.com|here>\n\", \"x\": \"y"
 	compared.Message = "a & b"
@@ -100,7 +100,7 @@ func TestBodyFromATemplate(t *testing.T) {
 		{"the counts as JSON", `{{json .Pods}}`, subject(), `{"leaving":0,"lost":0,"moved":0,"total":12,"waiting":0}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := hooks.Body(v1alpha1.Webhook{Body: c.template, ValuesFrom: secret}, c.s, map[string]string{"routingKey": `k"1`})
+			got, err := hooks.Body(v1beta1.Webhook{Body: c.template, ValuesFrom: secret}, c.s, map[string]string{"routingKey": `k"1`})
 			if err != nil || string(got) != c.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, c.want)
 			}
@@ -141,7 +141,7 @@ func TestTemplateTimeAndMemoryAreLimited(t *testing.T) {
 		{"is huge", strings.Repeat("x", hooks.MaxBody+1), "longer than 65536 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := hooks.Body(v1alpha1.Webhook{Body: c.template}, subject(), nil)
+			got, err := hooks.Body(v1beta1.Webhook{Body: c.template}, subject(), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %d bytes, %v; want an error with %q", len(got), err, c.want)
 			}
@@ -161,7 +161,7 @@ func FuzzBody(f *testing.F) {
 		begun := time.Now()
 		s := subject()
 		s.Message, s.Node = "<!zq>", "\"<!zq>"
-		body, err := hooks.Body(v1alpha1.Webhook{Body: text}, s, nil)
+		body, err := hooks.Body(v1beta1.Webhook{Body: text}, s, nil)
 		// Without a template the fields are data, and only "text" is for a chat.
 		if text != "" && strings.Contains(string(body), "<!zq>") && !strings.Contains(text, "raw") && !strings.Contains(text, "!zq") {
 			t.Errorf("%q: a mention in %q", text, body)
@@ -176,7 +176,7 @@ func FuzzBody(f *testing.F) {
 }
 
 func TestCheckErrorsSayWhatToWrite(t *testing.T) {
-	with := func(change func(*v1alpha1.Hook)) v1alpha1.Hook {
+	with := func(change func(*v1beta1.Hook)) v1beta1.Hook {
 		h := jobHook(t, smallest)
 		change(&h)
 		return h
@@ -184,19 +184,19 @@ func TestCheckErrorsSayWhatToWrite(t *testing.T) {
 	const write = ": write metadata (labels, annotations) and spec, as in a CronJob's jobTemplate"
 	for _, c := range []struct {
 		name string
-		h    v1alpha1.Hook
+		h    v1beta1.Hook
 		want []string
 	}{
 		{"a good job", jobHook(t, smallest), nil},
-		{"a good webhook", with(func(h *v1alpha1.Hook) { h.Job, h.Webhook = nil, &v1alpha1.Webhook{URL: "https://example.com/x"} }), nil},
-		{"unknown words", with(func(h *v1alpha1.Hook) {
+		{"a good webhook", with(func(h *v1beta1.Hook) { h.Job, h.Webhook = nil, &v1beta1.Webhook{URL: "https://example.com/x"} }), nil},
+		{"unknown words", with(func(h *v1beta1.Hook) {
 			h.When, h.OnFailure, h.Timeout = "Now", "Panic", &metav1.Duration{Duration: time.Millisecond}
 		}), []string{
 			`unknown when "Now": write BeforeDrain or AfterDrain`,
 			`unknown onFailure "Panic": write Continue or Hold`,
 			"timeout 1ms is not between 1s and 24h: write one such as 60s",
 		}},
-		{"neither", with(func(h *v1alpha1.Hook) { h.Job = nil }), []string{"a hook is either a job or a webhook: write one of the two"}},
+		{"neither", with(func(h *v1beta1.Hook) { h.Job = nil }), []string{"a hook is either a job or a webhook: write one of the two"}},
 		{"misspelt", jobHook(t, `{specs: {}}`), []string{`job.template: the template has fields that are not allowed: unknown field "specs"` + write}},
 		{"no containers", jobHook(t, `{spec: {}}`), []string{"job.template: the template has no containers: write at least one under spec.template.spec.containers"}},
 		{"what cannot work", jobHook(t, `{spec: {suspend: true, ttlSecondsAfterFinished: 0, template: {spec: {restartPolicy: Always, containers: [{name: main}]}}}}`), []string{
@@ -218,7 +218,7 @@ func TestCheckErrorsSayWhatToWrite(t *testing.T) {
 			"job.template: the label app.kubernetes.io/part-of is reserved for the programs of the cluster: write a label with another prefix",
 			"job.template: the label app.kubernetes.io/name is reserved for the programs of the cluster: write a label with another prefix",
 		}},
-		{"a bad webhook", with(func(h *v1alpha1.Hook) { h.Job, h.Webhook = nil, &v1alpha1.Webhook{URL: "https:///x"} }), []string{
+		{"a bad webhook", with(func(h *v1beta1.Hook) { h.Job, h.Webhook = nil, &v1beta1.Webhook{URL: "https:///x"} }), []string{
 			"webhook.url: the URL has no host: write one such as https://hooks.example.com/lifeboat",
 		}},
 	} {
@@ -233,35 +233,35 @@ func TestCheckErrorsSayWhatToWrite(t *testing.T) {
 func TestCheckWebhookErrorsHideSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		w    v1alpha1.Webhook
+		w    v1beta1.Webhook
 		want []string
 	}{
-		{"from a Secret", v1alpha1.Webhook{URLFrom: &v1alpha1.SecretKey{Name: "slack", Key: "url"}, Headers: map[string]string{"X-Team": "kafka", "Content-Type": "text/plain"}}, nil},
-		{"neither", v1alpha1.Webhook{}, []string{"url: a webhook has either url or urlFrom: write one of the two"}},
-		{"both", v1alpha1.Webhook{URL: "https://x", URLFrom: &v1alpha1.SecretKey{}}, []string{"url: a webhook has either url or urlFrom: write one of the two"}},
-		{"half a Secret", v1alpha1.Webhook{URLFrom: &v1alpha1.SecretKey{Name: "slack"}}, []string{"urlFrom: both name and key are required: write the name of a Secret in Lifeboat's namespace and the key of the entry in it"}},
-		{"no scheme", v1alpha1.Webhook{URL: "hooks.example.com/s3cret"}, []string{"url: the URL has no supported scheme: begin it with https:// (or http://)"}},
-		{"no URL", v1alpha1.Webhook{URL: "https://x/%zz?s3cret"}, []string{"url: the URL is not valid: write one such as https://hooks.example.com/lifeboat"}},
-		{"headers", v1alpha1.Webhook{URL: "https://x", Headers: map[string]string{"": "", "X Y": "1", "Host": "y", "X-Z": "a\r\nEvil: b"}}, []string{
+		{"from a Secret", v1beta1.Webhook{URLFrom: &v1beta1.SecretKey{Name: "slack", Key: "url"}, Headers: map[string]string{"X-Team": "kafka", "Content-Type": "text/plain"}}, nil},
+		{"neither", v1beta1.Webhook{}, []string{"url: a webhook has either url or urlFrom: write one of the two"}},
+		{"both", v1beta1.Webhook{URL: "https://x", URLFrom: &v1beta1.SecretKey{}}, []string{"url: a webhook has either url or urlFrom: write one of the two"}},
+		{"half a Secret", v1beta1.Webhook{URLFrom: &v1beta1.SecretKey{Name: "slack"}}, []string{"urlFrom: both name and key are required: write the name of a Secret in Lifeboat's namespace and the key of the entry in it"}},
+		{"no scheme", v1beta1.Webhook{URL: "hooks.example.com/s3cret"}, []string{"url: the URL has no supported scheme: begin it with https:// (or http://)"}},
+		{"no URL", v1beta1.Webhook{URL: "https://x/%zz?s3cret"}, []string{"url: the URL is not valid: write one such as https://hooks.example.com/lifeboat"}},
+		{"headers", v1beta1.Webhook{URL: "https://x", Headers: map[string]string{"": "", "X Y": "1", "Host": "y", "X-Z": "a\r\nEvil: b"}}, []string{
 			`headers: "" is not a header name: write letters, digits and hyphens, such as X-Team`,
 			"headers: Host is set from the request: remove it",
 			`headers: "X Y" is not a header name: write letters, digits and hyphens, such as X-Team`,
 			"headers: the value of X-Z contains a line break or another control character: remove it",
 		}},
-		{"headers from Secrets", v1alpha1.Webhook{URL: "https://x", Headers: map[string]string{"X-Token": "1"}, HeadersFrom: map[string]v1alpha1.SecretKey{
+		{"headers from Secrets", v1beta1.Webhook{URL: "https://x", Headers: map[string]string{"X-Token": "1"}, HeadersFrom: map[string]v1beta1.SecretKey{
 			"Authorization": {Name: "pager", Key: "token"}, "Host": {Name: "a", Key: "b"}, "X-A": {Name: "a"}, "x-token": {Name: "a", Key: "b"},
 		}}, []string{
 			"headersFrom: Host is set from the request: remove it",
 			"headersFrom: X-A needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it",
 			"headersFrom: x-token is in headers too: remove one of the two",
 		}},
-		{"values from Secrets", v1alpha1.Webhook{URL: "https://x", ValuesFrom: map[string]v1alpha1.SecretKey{"a-b": {Name: "a", Key: "b"}, "c": {Name: "a"}}}, []string{
+		{"values from Secrets", v1beta1.Webhook{URL: "https://x", ValuesFrom: map[string]v1beta1.SecretKey{"a-b": {Name: "a", Key: "b"}, "c": {Name: "a"}}}, []string{
 			"valuesFrom: only a body of your own contains the values: write body, or remove valuesFrom",
 			`valuesFrom: "a-b" cannot be used as .Values.NAME: write letters and digits, such as routingKey`,
 			"valuesFrom: c needs both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it",
 		}},
-		{"a body that does not parse", v1alpha1.Webhook{URL: "https://x", Body: "{{"}, []string{"body: parsing the template: template: body:1: unclosed action"}},
-		{"a body that does not work", v1alpha1.Webhook{URL: "https://x", Body: "{{.Name}}"}, []string{
+		{"a body that does not parse", v1beta1.Webhook{URL: "https://x", Body: "{{"}, []string{"body: parsing the template: template: body:1: unclosed action"}},
+		{"a body that does not work", v1beta1.Webhook{URL: "https://x", Body: "{{.Name}}"}, []string{
 			`body: rendering the body: line 1: there is no field Name: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, in Pods Total, Moved, Leaving, Waiting and Lost, and in Values the names of valuesFrom`,
 		}},
 	} {
@@ -276,34 +276,34 @@ func TestCheckWebhookErrorsHideSecrets(t *testing.T) {
 func TestAwaited(t *testing.T) {
 	start := metav1.NewMicroTime(time.Date(2026, 3, 1, 8, 14, 2, 0, time.UTC))
 	end := metav1.NewMicroTime(start.Add(time.Minute))
-	all := []v1alpha1.Hook{
-		{Name: "last", When: v1alpha1.HookAfterDrain},
-		{Name: "a", When: v1alpha1.HookBeforeDrain, Retries: 2},
-		{Name: "b", When: v1alpha1.HookBeforeDrain, OnFailure: v1alpha1.HookHold, Timeout: &metav1.Duration{Duration: 24 * time.Hour}},
+	all := []v1beta1.Hook{
+		{Name: "last", When: v1beta1.HookAfterDrain},
+		{Name: "a", When: v1beta1.HookBeforeDrain, Retries: 2},
+		{Name: "b", When: v1beta1.HookBeforeDrain, OnFailure: v1beta1.HookHold, Timeout: &metav1.Duration{Duration: 24 * time.Hour}},
 	}
-	done := v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookSucceeded, Try: 1, StartTime: start, CompletionTime: &end}
+	done := v1beta1.HookStatus{Name: "a", State: v1beta1.HookSucceeded, Try: 1, StartTime: start, CompletionTime: &end}
 	for _, c := range []struct {
 		name    string
-		status  []v1alpha1.HookStatus
+		status  []v1beta1.HookStatus
 		goAhead time.Time
 		want    string
 	}{
 		{"none has begun", nil, time.Time{}, "hook a runs first"},
-		{"the first runs", []v1alpha1.HookStatus{{Name: "a", State: v1alpha1.HookRunning, Try: 2, StartTime: start}}, time.Time{}, "hook a runs (try 2 of 3, at most until 08:15:02 UTC)"},
-		{"the first is between two tries", []v1alpha1.HookStatus{{Name: "a", State: v1alpha1.HookFailed, Try: 2, StartTime: start}}, time.Time{}, "hook a is tried again at 08:14:06 UTC (try 3 of 3)"},
-		{"the first has failed and is not held for", []v1alpha1.HookStatus{{Name: "a", State: v1alpha1.HookFailed, Try: 3, StartTime: start, CompletionTime: &end}}, time.Time{}, "hook b runs first"},
-		{"the second runs for long", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookRunning, Try: 1, StartTime: start}}, time.Time{}, "hook b runs (try 1 of 1, at most until 2026-03-02 08:14:02 UTC)"},
-		{"the second holds", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, start.Time, "hook b failed and the policy holds the drain; `lifeboat approve node-a` continues it"},
-		{"a person goes on", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, end.Add(time.Second), ""},
-		{"all have succeeded", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookSucceeded, CompletionTime: &end}}, time.Time{}, ""},
+		{"the first runs", []v1beta1.HookStatus{{Name: "a", State: v1beta1.HookRunning, Try: 2, StartTime: start}}, time.Time{}, "hook a runs (try 2 of 3, at most until 08:15:02 UTC)"},
+		{"the first is between two tries", []v1beta1.HookStatus{{Name: "a", State: v1beta1.HookFailed, Try: 2, StartTime: start}}, time.Time{}, "hook a is tried again at 08:14:06 UTC (try 3 of 3)"},
+		{"the first has failed and is not held for", []v1beta1.HookStatus{{Name: "a", State: v1beta1.HookFailed, Try: 3, StartTime: start, CompletionTime: &end}}, time.Time{}, "hook b runs first"},
+		{"the second runs for long", []v1beta1.HookStatus{done, {Name: "b", State: v1beta1.HookRunning, Try: 1, StartTime: start}}, time.Time{}, "hook b runs (try 1 of 1, at most until 2026-03-02 08:14:02 UTC)"},
+		{"the second holds", []v1beta1.HookStatus{done, {Name: "b", State: v1beta1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, start.Time, "hook b failed and the policy holds the drain; `lifeboat approve node-a` continues it"},
+		{"a person goes on", []v1beta1.HookStatus{done, {Name: "b", State: v1beta1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, end.Add(time.Second), ""},
+		{"all have succeeded", []v1beta1.HookStatus{done, {Name: "b", State: v1beta1.HookSucceeded, CompletionTime: &end}}, time.Time{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := hooks.Awaited(all, v1alpha1.HookBeforeDrain, c.status, subject(), c.goAhead); got != c.want {
+			if got := hooks.Awaited(all, v1beta1.HookBeforeDrain, c.status, subject(), c.goAhead); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
-	if got := hooks.Awaited(all[1:], v1alpha1.HookAfterDrain, nil, subject(), time.Time{}); got != "" {
+	if got := hooks.Awaited(all[1:], v1beta1.HookAfterDrain, nil, subject(), time.Time{}); got != "" {
 		t.Errorf("waits: %s", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // minTTL is the least time in seconds that a finished Job must be kept, so
@@ -23,12 +23,12 @@ const minTTL = 60
 // Check returns the problems of a hook, each with what to write instead; none
 // if it can run. It repeats the CRD's own rules for policies that were stored
 // before those rules existed.
-func Check(h v1alpha1.Hook) []string {
+func Check(h v1beta1.Hook) []string {
 	var problems []string
-	if h.When != v1alpha1.HookBeforeDrain && h.When != v1alpha1.HookAfterDrain {
+	if h.When != v1beta1.HookBeforeDrain && h.When != v1beta1.HookAfterDrain {
 		problems = append(problems, fmt.Sprintf("unknown when %q: write BeforeDrain or AfterDrain", h.When))
 	}
-	if !slices.Contains([]v1alpha1.HookFailure{"", v1alpha1.HookContinue, v1alpha1.HookHold}, h.OnFailure) {
+	if !slices.Contains([]v1beta1.HookFailure{"", v1beta1.HookContinue, v1beta1.HookHold}, h.OnFailure) {
 		problems = append(problems, fmt.Sprintf("unknown onFailure %q: write Continue or Hold", h.OnFailure))
 	}
 	if t := Timeout(h); t < time.Second || t > 24*time.Hour {
@@ -51,7 +51,7 @@ func prefixed(problems []string, where string) []string {
 	return problems
 }
 
-func checkJob(j v1alpha1.HookJob) []string {
+func checkJob(j v1beta1.HookJob) []string {
 	template, err := decode(j.Template.Raw)
 	if err != nil {
 		return []string{err.Error()}
@@ -119,7 +119,7 @@ func explainAccount(account string) string {
 
 // CheckWebhook returns the problems of a webhook. Each begins with the name of
 // a field. URLs are not repeated: they may be secrets.
-func CheckWebhook(w v1alpha1.Webhook) []string {
+func CheckWebhook(w v1beta1.Webhook) []string {
 	var problems []string
 	switch {
 	case (w.URL != "") == (w.URLFrom != nil):
@@ -145,7 +145,7 @@ func CheckWebhook(w v1alpha1.Webhook) []string {
 // valueName is a name that a template can use as a field.
 var valueName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,62}$`)
 
-func checkValuesFrom(w v1alpha1.Webhook) []string {
+func checkValuesFrom(w v1beta1.Webhook) []string {
 	var problems []string
 	if len(w.ValuesFrom) > 0 && w.Body == "" {
 		problems = append(problems, "valuesFrom: only a body of your own contains the values: write body, or remove valuesFrom")
@@ -161,7 +161,7 @@ func checkValuesFrom(w v1alpha1.Webhook) []string {
 	return problems
 }
 
-func checkHeadersFrom(w v1alpha1.Webhook) []string {
+func checkHeadersFrom(w v1beta1.Webhook) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(w.HeadersFrom)) {
 		for _, problem := range checkHeader(name, "") {
@@ -227,7 +227,7 @@ func sample() Subject {
 	return Subject{
 		Interruption: "i-0123456789abcdef0", UID: "6f1c2a52-0000-4000-8000-000000000000",
 		Node: "ip-10-0-1-2.ec2.internal", InstanceID: "i-0123456789abcdef0", Kind: "SpotInterruption", Policy: "sample",
-		Phase: v1alpha1.PhaseDraining, Reason: v1alpha1.ReasonCordoned, Message: "the node is cordoned",
-		Deadline: &deadline, Pods: v1alpha1.PodCounts{Total: 12, Moved: 4, Leaving: 3, Waiting: 5},
+		Phase: v1beta1.PhaseDraining, Reason: v1beta1.ReasonCordoned, Message: "the node is cordoned",
+		Deadline: &deadline, Pods: v1beta1.PodCounts{Total: 12, Moved: 4, Leaving: 3, Waiting: 5},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -32,7 +32,7 @@ func TestFieldsCannotInjectMarkup(t *testing.T) {
 		s := subject()
 		s.Node, s.Message, s.Policy, s.Reason, s.Kind, s.Interruption, s.InstanceID = text(), text(), text(), text(), text(), text(), text()
 		for _, template := range templates {
-			body, err := hooks.Body(v1alpha1.Webhook{Body: template}, s, nil)
+			body, err := hooks.Body(v1beta1.Webhook{Body: template}, s, nil)
 			if err != nil {
 				t.Fatalf("seed %d: %q: %v", seed, template, err)
 			}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // AnnotationUID on a Job is the UID of its Interruption.
@@ -28,7 +28,7 @@ const defaultTTL = 3600
 // Job returns the Job of a try of the hook. The same record, hook and try give
 // the same name. It fails if the template is not a Job template, or if its pod
 // would run as one of Lifeboat's ServiceAccounts.
-func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job, error) {
+func Job(h v1beta1.Hook, s Subject, try int32, namespace string) (*batchv1.Job, error) {
 	if h.Job == nil {
 		return nil, errors.New("the hook is not a job")
 	}
@@ -46,7 +46,7 @@ func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job,
 		},
 		Spec: template.Spec,
 	}
-	metav1.SetMetaDataLabel(&job.ObjectMeta, v1alpha1.LabelInterruption, s.Interruption)
+	metav1.SetMetaDataLabel(&job.ObjectMeta, v1beta1.LabelInterruption, s.Interruption)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationUID, string(s.UID))
 	complete(&job.Spec, Timeout(h))
 	env := environment(h, s, try)
@@ -61,7 +61,7 @@ func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job,
 }
 
 // JobName is the name of a try's Job: at most 50 characters.
-func JobName(h v1alpha1.Hook, s Subject, try int32) string {
+func JobName(h v1beta1.Hook, s Subject, try int32) string {
 	return fmt.Sprintf("lifeboat-%s-%s", h.Name, s.TryKey(h.Name, try)[:10])
 }
 
@@ -127,7 +127,7 @@ func complete(spec *batchv1.JobSpec, timeout time.Duration) {
 }
 
 // environment are the variables that the containers of a Job get.
-func environment(h v1alpha1.Hook, s Subject, try int32) []corev1.EnvVar {
+func environment(h v1beta1.Hook, s Subject, try int32) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "LIFEBOAT_NODE", Value: s.Node},
 		{Name: "LIFEBOAT_INSTANCE_ID", Value: s.InstanceID},

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -23,23 +23,23 @@ func subject() hooks.Subject {
 	deadline := time.Date(2026, 3, 1, 8, 17, 0, 0, time.UTC)
 	return hooks.Subject{
 		Interruption: "i-0abc", UID: "uid-1", Node: "node-a", InstanceID: "i-0abc", Kind: "SpotInterruption", Policy: "kafka",
-		Phase: v1alpha1.PhaseCordoned, Reason: "Drain", Message: "the spot instance is reclaimed", Deadline: &deadline,
-		Pods: v1alpha1.PodCounts{Total: 12},
+		Phase: v1beta1.PhaseCordoned, Reason: "Drain", Message: "the spot instance is reclaimed", Deadline: &deadline,
+		Pods: v1beta1.PodCounts{Total: 12},
 	}
 }
 
 const smallest = `{spec: {template: {spec: {containers: [{name: main, image: tool:1}]}}}}`
 
-func jobHook(t *testing.T, template string) v1alpha1.Hook {
+func jobHook(t *testing.T, template string) v1beta1.Hook {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(template))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v1alpha1.Hook{Name: "move-leaders", When: v1alpha1.HookBeforeDrain, Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: raw}}}
+	return v1beta1.Hook{Name: "move-leaders", When: v1beta1.HookBeforeDrain, Job: &v1beta1.HookJob{Template: runtime.RawExtension{Raw: raw}}}
 }
 
-func job(t *testing.T, h v1alpha1.Hook, s hooks.Subject, try int32) *batchv1.Job {
+func job(t *testing.T, h v1beta1.Hook, s hooks.Subject, try int32) *batchv1.Job {
 	t.Helper()
 	j, err := hooks.Job(h, s, try, "lifeboat-system")
 	if err != nil {
@@ -136,7 +136,7 @@ func TestJobNames(t *testing.T) {
 	otherHook.Name = strings.Repeat("m", 30)
 	seen := map[string]bool{}
 	for _, c := range []struct {
-		h   v1alpha1.Hook
+		h   v1beta1.Hook
 		s   hooks.Subject
 		try int32
 	}{{h, subject(), 1}, {h, subject(), 2}, {h, again, 1}, {h, other, 1}, {otherHook, subject(), 1}} {
@@ -192,20 +192,20 @@ func TestOutcome(t *testing.T) {
 		name    string
 		status  batchv1.JobStatus
 		backoff int32
-		state   v1alpha1.HookState
+		state   v1beta1.HookState
 		message string
 	}{
-		{"new", batchv1.JobStatus{}, 0, v1alpha1.HookRunning, "Job ns/j was created; it has no pod yet"},
-		{"pulling its image", batchv1.JobStatus{Active: 1, Ready: new(int32(0))}, 0, v1alpha1.HookRunning, "Job ns/j was created; its pod is not ready yet"},
-		{"running", batchv1.JobStatus{Active: 1, Ready: new(int32(1))}, 0, v1alpha1.HookRunning, "Job ns/j runs"},
-		{"a condition that is not true", batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}}, 0, v1alpha1.HookRunning, "Job ns/j was created; it has no pod yet"},
-		{"complete", condition(batchv1.JobComplete, "", ""), 0, v1alpha1.HookSucceeded, "Job ns/j completed"},
-		{"about to be complete", condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached", ""), 0, v1alpha1.HookSucceeded, "Job ns/j completed"},
-		{"too late", condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline"), 0, v1alpha1.HookFailed, "Job ns/j did not finish within 60s" + logs},
-		{"about to be too late", condition(batchv1.JobFailureTarget, "DeadlineExceeded", ""), 0, v1alpha1.HookFailed, "Job ns/j did not finish within 60s" + logs},
-		{"one pod failed", condition(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"), 0, v1alpha1.HookFailed, "Job ns/j failed: its pod failed" + logs},
-		{"pods failed", condition(batchv1.JobFailed, "BackoffLimitExceeded", ""), 2, v1alpha1.HookFailed, "Job ns/j failed: its pods failed more than 2 times" + logs},
-		{"anything else", condition(batchv1.JobFailed, "PodFailurePolicy", "container main exited with 42"), 0, v1alpha1.HookFailed, "Job ns/j failed: PodFailurePolicy: container main exited with 42" + logs},
+		{"new", batchv1.JobStatus{}, 0, v1beta1.HookRunning, "Job ns/j was created; it has no pod yet"},
+		{"pulling its image", batchv1.JobStatus{Active: 1, Ready: new(int32(0))}, 0, v1beta1.HookRunning, "Job ns/j was created; its pod is not ready yet"},
+		{"running", batchv1.JobStatus{Active: 1, Ready: new(int32(1))}, 0, v1beta1.HookRunning, "Job ns/j runs"},
+		{"a condition that is not true", batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}}, 0, v1beta1.HookRunning, "Job ns/j was created; it has no pod yet"},
+		{"complete", condition(batchv1.JobComplete, "", ""), 0, v1beta1.HookSucceeded, "Job ns/j completed"},
+		{"about to be complete", condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached", ""), 0, v1beta1.HookSucceeded, "Job ns/j completed"},
+		{"too late", condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline"), 0, v1beta1.HookFailed, "Job ns/j did not finish within 60s" + logs},
+		{"about to be too late", condition(batchv1.JobFailureTarget, "DeadlineExceeded", ""), 0, v1beta1.HookFailed, "Job ns/j did not finish within 60s" + logs},
+		{"one pod failed", condition(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"), 0, v1beta1.HookFailed, "Job ns/j failed: its pod failed" + logs},
+		{"pods failed", condition(batchv1.JobFailed, "BackoffLimitExceeded", ""), 2, v1beta1.HookFailed, "Job ns/j failed: its pods failed more than 2 times" + logs},
+		{"anything else", condition(batchv1.JobFailed, "PodFailurePolicy", "container main exited with 42"), 0, v1beta1.HookFailed, "Job ns/j failed: PodFailurePolicy: container main exited with 42" + logs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j"}, Status: c.status}
@@ -223,7 +223,7 @@ func FuzzJob(f *testing.F) {
 	f.Add(`{"metadata":{"labels":{"a":"b"}},"spec":null}`)
 	f.Add(`{`)
 	f.Fuzz(func(t *testing.T, template string) {
-		h := v1alpha1.Hook{Name: "fuzz", When: v1alpha1.HookBeforeDrain, Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(template)}}}
+		h := v1beta1.Hook{Name: "fuzz", When: v1beta1.HookBeforeDrain, Job: &v1beta1.HookJob{Template: runtime.RawExtension{Raw: []byte(template)}}}
 		j, err := hooks.Job(h, subject(), 1, "ns")
 		if err != nil {
 			if len(hooks.Check(h)) == 0 {
@@ -231,7 +231,7 @@ func FuzzJob(f *testing.F) {
 			}
 			return
 		}
-		if j.Labels[v1alpha1.LabelInterruption] != "i-0abc" || j.Spec.BackoffLimit == nil || *j.Spec.ActiveDeadlineSeconds > 60 {
+		if j.Labels[v1beta1.LabelInterruption] != "i-0abc" || j.Spec.BackoffLimit == nil || *j.Spec.ActiveDeadlineSeconds > 60 {
 			t.Fatalf("incomplete: %+v", j)
 		}
 		if _, err := json.Marshal(j); err != nil {

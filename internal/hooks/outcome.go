@@ -6,14 +6,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Outcome returns the state of a Job and a sentence about it. A Job whose
 // result is decided counts as finished: SuccessCriteriaMet and FailureTarget
 // precede Complete and Failed, which follow when its pods are gone (Kubernetes
 // documentation, "Jobs", "Terminal Job conditions").
-func Outcome(job *batchv1.Job) (v1alpha1.HookState, string) {
+func Outcome(job *batchv1.Job) (v1beta1.HookState, string) {
 	name := "Job " + job.Namespace + "/" + job.Name
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -21,18 +21,18 @@ func Outcome(job *batchv1.Job) (v1alpha1.HookState, string) {
 		}
 		switch c.Type {
 		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
-			return v1alpha1.HookSucceeded, name + " completed"
+			return v1beta1.HookSucceeded, name + " completed"
 		case batchv1.JobFailed, batchv1.JobFailureTarget:
-			return v1alpha1.HookFailed, fmt.Sprintf("%s %s; see `kubectl -n %s logs job/%s`", name, failureReason(job, c), job.Namespace, job.Name)
+			return v1beta1.HookFailed, fmt.Sprintf("%s %s; see `kubectl -n %s logs job/%s`", name, failureReason(job, c), job.Namespace, job.Name)
 		}
 	}
 	switch ready := job.Status.Ready; {
 	case job.Status.Active == 0:
-		return v1alpha1.HookRunning, name + " was created; it has no pod yet"
+		return v1beta1.HookRunning, name + " was created; it has no pod yet"
 	case ready == nil || *ready == 0:
-		return v1alpha1.HookRunning, name + " was created; its pod is not ready yet"
+		return v1beta1.HookRunning, name + " was created; its pod is not ready yet"
 	}
-	return v1alpha1.HookRunning, name + " runs"
+	return v1beta1.HookRunning, name + " runs"
 }
 
 // failureReason says why a Job failed.

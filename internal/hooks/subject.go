@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // DefaultTimeout is the timeout of one try if the policy sets none.
@@ -37,7 +37,7 @@ type Subject struct {
 	// Policy is the policy that the hook or notification belongs to.
 	Policy string
 	// Phase is the phase of the record.
-	Phase v1alpha1.Phase
+	Phase v1beta1.Phase
 	// Reason is a CamelCase reason; Message is one or more sentences, one per
 	// line.
 	Reason, Message string
@@ -46,7 +46,7 @@ type Subject struct {
 	// Drill is true for an interruption that a person injected.
 	Drill bool
 	// Pods counts the pods of the node.
-	Pods v1alpha1.PodCounts
+	Pods v1beta1.PodCounts
 }
 
 // Key identifies an operation for the record, such as a try of a hook. The same
@@ -76,7 +76,7 @@ func (s Subject) deadline() string {
 }
 
 // Timeout is how long one try of the hook may take.
-func Timeout(h v1alpha1.Hook) time.Duration {
+func Timeout(h v1beta1.Hook) time.Duration {
 	if h.Timeout == nil {
 		return DefaultTimeout
 	}
@@ -87,13 +87,13 @@ func Timeout(h v1alpha1.Hook) time.Duration {
 // for. The text completes a sentence that begins with "waits: "; empty if none
 // is. goAhead is the time of the last approval: if later than a hook's failure,
 // the other hooks continue.
-func Awaited(hooks []v1alpha1.Hook, when v1alpha1.HookTime, status []v1alpha1.HookStatus, s Subject, goAhead time.Time) string {
+func Awaited(hooks []v1beta1.Hook, when v1beta1.HookTime, status []v1beta1.HookStatus, s Subject, goAhead time.Time) string {
 	for _, h := range hooks {
 		if h.When != when {
 			continue
 		}
-		var how *v1alpha1.HookStatus
-		if i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == h.Name }); i >= 0 {
+		var how *v1beta1.HookStatus
+		if i := slices.IndexFunc(status, func(s v1beta1.HookStatus) bool { return s.Name == h.Name }); i >= 0 {
 			how = &status[i]
 		}
 		if why := WaitReason(h, how, s, goAhead); why != "" {
@@ -105,7 +105,7 @@ func Awaited(hooks []v1alpha1.Hook, when v1alpha1.HookTime, status []v1alpha1.Ho
 
 // WaitReason says why one hook is waited for, as Awaited does. status is nil if
 // the hook has not started.
-func WaitReason(h v1alpha1.Hook, status *v1alpha1.HookStatus, s Subject, goAhead time.Time) string {
+func WaitReason(h v1beta1.Hook, status *v1beta1.HookStatus, s Subject, goAhead time.Time) string {
 	switch {
 	case status == nil:
 		return fmt.Sprintf("hook %s runs first", h.Name)
@@ -118,17 +118,17 @@ func WaitReason(h v1alpha1.Hook, status *v1alpha1.HookStatus, s Subject, goAhead
 // IsFinished reports whether the hook no longer blocks: it succeeded, or it
 // failed and the policy or an approval lets the drain continue. A failed hook
 // without a completion time is between two tries.
-func IsFinished(h v1alpha1.Hook, status v1alpha1.HookStatus, goAhead time.Time) bool {
-	if status.State == v1alpha1.HookRunning || status.CompletionTime == nil {
+func IsFinished(h v1beta1.Hook, status v1beta1.HookStatus, goAhead time.Time) bool {
+	if status.State == v1beta1.HookRunning || status.CompletionTime == nil {
 		return false
 	}
-	holds := status.State == v1alpha1.HookFailed && h.OnFailure == v1alpha1.HookHold
+	holds := status.State == v1beta1.HookFailed && h.OnFailure == v1beta1.HookHold
 	return !holds || goAhead.After(status.CompletionTime.Time)
 }
 
-func waitReason(h v1alpha1.Hook, status v1alpha1.HookStatus, s Subject) string {
+func waitReason(h v1beta1.Hook, status v1beta1.HookStatus, s Subject) string {
 	switch {
-	case status.State == v1alpha1.HookRunning:
+	case status.State == v1beta1.HookRunning:
 		end := status.StartTime.Add(Timeout(h))
 		return fmt.Sprintf("hook %s runs (try %d of %d, at most until %s)", h.Name, status.Try, h.Retries+1, clock(end, status.StartTime.Time))
 	case status.CompletionTime == nil:
@@ -144,7 +144,7 @@ func waitReason(h v1alpha1.Hook, status v1alpha1.HookStatus, s Subject) string {
 
 // NextTry is when a hook is retried after a failed try: 2, 4, 8 … seconds after
 // that try began, at most a minute. A try that took longer is retried at once.
-func NextTry(status v1alpha1.HookStatus) time.Time {
+func NextTry(status v1beta1.HookStatus) time.Time {
 	return status.StartTime.Add(Backoff(status.Try))
 }
 

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -30,7 +30,7 @@ func isOfEarlierLife(n *notice.Notice, node *corev1.Node) bool {
 
 // saysGone reports whether the notice says that the instance no longer runs.
 func saysGone(n *notice.Notice) bool {
-	return notice.InstanceGone([]v1alpha1.Notice{n.Notice})
+	return notice.InstanceGone([]v1beta1.Notice{n.Notice})
 }
 
 // maxFuture is how far in the future a notice can be issued: clocks differ by seconds. A notice

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -67,7 +67,7 @@ func TestTerminationBeforeNodeIsStale(t *testing.T) {
 		return spot("token", func(n *notice.Notice) {
 			n.Kind, n.Source, n.InstanceAction, n.Deadline = notice.KindAutoScalingTermination, source, notice.ActionReturn, nil
 			n.Time = metav1.NewTime(at)
-			n.LifecycleHook = &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: "token"}
+			n.LifecycleHook = &v1beta1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: "token"}
 		})
 	}
 	registered := nodeOf(now.Add(-time.Minute))

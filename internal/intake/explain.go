@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -71,6 +71,6 @@ func describe(n *notice.Notice, more ...any) []any {
 	return append(names, more...)
 }
 
-func deadlineText(d *v1alpha1.Deadline) string {
+func deadlineText(d *v1beta1.Deadline) string {
 	return d.Time.UTC().Format(time.RFC3339) + " " + string(d.Type)
 }

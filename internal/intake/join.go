@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // join adds the notice to an existing record. The node may be gone, and the record may be
 // completed: the controller reopens it for notices that count as received since.
-func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (Outcome, error) {
+func (r *Recorder) join(ctx context.Context, record *v1beta1.Interruption, n *notice.Notice) (Outcome, error) {
 	// The optimistic lock below makes this safe: if the controller completes the record at
 	// the same time, one of the two writes conflicts and is decided again.
 	completed := notice.Completed(record)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 )
 
@@ -87,19 +87,19 @@ func TestConcurrentWrites(t *testing.T) {
 		wantIDs []string
 	}{
 		{"the controller writes status", func(ctx context.Context, c client.WithWatch) error {
-			return changeRecord(ctx, c, func(r *v1alpha1.Interruption) error {
-				r.Status.Phase = v1alpha1.PhaseDraining
+			return changeRecord(ctx, c, func(r *v1beta1.Interruption) error {
+				r.Status.Phase = v1beta1.PhaseDraining
 				return c.Status().Update(ctx, r)
 			})
 		}, intake.Joined, []string{"old", "a"}},
 		{"another replica joins another notice", func(ctx context.Context, c client.WithWatch) error {
-			return changeRecord(ctx, c, func(r *v1alpha1.Interruption) error {
+			return changeRecord(ctx, c, func(r *v1beta1.Interruption) error {
 				r.Spec.Notices = append(r.Spec.Notices, spot("b").Notice)
 				return c.Update(ctx, r)
 			})
 		}, intake.Joined, []string{"old", "b", "a"}},
 		{"another replica joins the same notice", func(ctx context.Context, c client.WithWatch) error {
-			return changeRecord(ctx, c, func(r *v1alpha1.Interruption) error {
+			return changeRecord(ctx, c, func(r *v1beta1.Interruption) error {
 				r.Spec.Notices = append(r.Spec.Notices, spot("a").Notice)
 				return c.Update(ctx, r)
 			})
@@ -130,8 +130,8 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 }
 
-func changeRecord(ctx context.Context, c client.Client, change func(*v1alpha1.Interruption) error) error {
-	var record v1alpha1.Interruption
+func changeRecord(ctx context.Context, c client.Client, change func(*v1beta1.Interruption) error) error {
+	var record v1beta1.Interruption
 	if err := c.Get(ctx, client.ObjectKey{Name: instance}, &record); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func TestDeletingRecordIsNotJoined(t *testing.T) {
 	var reads atomic.Int32
 	c := cluster(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if reads.Add(1) == 3 { // the deletion completes
-			err := changeRecord(ctx, c, func(r *v1alpha1.Interruption) error {
+			err := changeRecord(ctx, c, func(r *v1beta1.Interruption) error {
 				r.Finalizers = nil
 				return c.Update(ctx, r)
 			})

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -28,7 +28,7 @@ func TestNoticeReopensCompletedRecord(t *testing.T) {
 			var once sync.Once
 			c := cluster(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				once.Do(func() { // the controller completes the record between the read and the patch
-					if err := changeRecord(ctx, c, func(r *v1alpha1.Interruption) error {
+					if err := changeRecord(ctx, c, func(r *v1beta1.Interruption) error {
 						done := metav1.NewMicroTime(completed)
 						r.Status.CompletionTime = &done
 						return c.Status().Update(ctx, r)
@@ -93,7 +93,7 @@ func TestReceivedTimesAreNotInFuture(t *testing.T) {
 	}
 }
 
-func join(t *testing.T, c client.Client, n notice.Notice) *v1alpha1.Interruption {
+func join(t *testing.T, c client.Client, n notice.Notice) *v1beta1.Interruption {
 	t.Helper()
 	if got, err := intake.NewRecorder(c, oneNode(), options()).Record(t.Context(), n); got != intake.Joined {
 		t.Fatalf("got %q, %v", got, err)
@@ -101,9 +101,9 @@ func join(t *testing.T, c client.Client, n notice.Notice) *v1alpha1.Interruption
 	return read(t, c)
 }
 
-func read(t *testing.T, c client.Client) *v1alpha1.Interruption {
+func read(t *testing.T, c client.Client) *v1beta1.Interruption {
 	t.Helper()
-	var record v1alpha1.Interruption
+	var record v1beta1.Interruption
 	if err := c.Get(t.Context(), client.ObjectKey{Name: instance}, &record); err != nil {
 		t.Fatal(err)
 	}

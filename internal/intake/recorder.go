@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -108,7 +108,7 @@ func (r *Recorder) store(ctx context.Context, n *notice.Notice) (Outcome, error)
 }
 
 func (r *Recorder) try(ctx context.Context, reader client.Reader, n *notice.Notice) (Outcome, error) {
-	var record v1alpha1.Interruption
+	var record v1beta1.Interruption
 	err := reader.Get(ctx, client.ObjectKey{Name: n.InstanceID}, &record)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -151,10 +151,10 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	return Recorded, nil
 }
 
-func newRecord(node *corev1.Node, n *notice.Notice) *v1alpha1.Interruption {
-	in := &v1alpha1.Interruption{
+func newRecord(node *corev1.Node, n *notice.Notice) *v1beta1.Interruption {
+	in := &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: n.InstanceID},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: n.InstanceID, Notices: []v1alpha1.Notice{n.Notice}},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: n.InstanceID, Notices: []v1beta1.Notice{n.Notice}},
 	}
 	if node != nil {
 		in.Spec.NodeName, in.Spec.NodeUID = node.Name, node.UID

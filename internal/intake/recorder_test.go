@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -53,9 +53,9 @@ func nodeOf(created time.Time) nodes {
 func spot(id string, changes ...func(*notice.Notice)) notice.Notice {
 	issued := now.Add(-3 * time.Second)
 	n := notice.Notice{
-		Notice: v1alpha1.Notice{
+		Notice: v1beta1.Notice{
 			ID: id, Kind: notice.KindSpotInterruption, Source: "test", Time: metav1.NewTime(issued),
-			Deadline: notice.At(issued.Add(2*time.Minute), v1alpha1.DeadlineHard), InstanceAction: "terminate",
+			Deadline: notice.At(issued.Add(2*time.Minute), v1beta1.DeadlineHard), InstanceAction: "terminate",
 		},
 		InstanceID: instance, Account: "210987654321", Region: "eu-west-1",
 	}
@@ -75,32 +75,32 @@ func rebalance(at time.Time, changes ...func(*notice.Notice)) notice.Notice {
 func issued(at time.Time) func(*notice.Notice) {
 	return func(n *notice.Notice) {
 		n.Time = metav1.NewTime(at)
-		n.Deadline = notice.At(at.Add(2*time.Minute), v1alpha1.DeadlineHard)
+		n.Deadline = notice.At(at.Add(2*time.Minute), v1beta1.DeadlineHard)
 	}
 }
 
 func state(word string) func(*notice.Notice) {
 	return func(n *notice.Notice) {
 		n.Kind, n.InstanceState, n.InstanceAction = notice.KindInstanceStateChange, word, ""
-		n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+		n.Deadline = notice.At(n.Time.Time, v1beta1.DeadlineHard)
 	}
 }
 
 // recorded is the record in the fake API server.
-func recorded(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func recorded(notices ...v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance},
-		Spec: v1alpha1.InterruptionSpec{InstanceID: instance, NodeName: "ip-10-0-1-7", NodeUID: "node-uid",
+		Spec: v1beta1.InterruptionSpec{InstanceID: instance, NodeName: "ip-10-0-1-7", NodeUID: "node-uid",
 			Notices: notices},
 	}
 }
 
 func cluster(funcs interceptor.Funcs, objects ...client.Object) client.WithWatch {
 	scheme := runtime.NewScheme()
-	_ = v1alpha1.AddToScheme(scheme) // only adds known types
+	_ = v1beta1.AddToScheme(scheme) // only adds known types
 	_ = clientgoscheme.AddToScheme(scheme)
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&v1alpha1.Interruption{}).WithInterceptorFuncs(funcs).Build()
+		WithStatusSubresource(&v1beta1.Interruption{}).WithInterceptorFuncs(funcs).Build()
 }
 
 func options() intake.Options {
@@ -109,7 +109,7 @@ func options() intake.Options {
 
 func ids(t *testing.T, c client.Client) []string {
 	t.Helper()
-	var record v1alpha1.Interruption
+	var record v1beta1.Interruption
 	err := c.Get(t.Context(), client.ObjectKey{Name: instance}, &record)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -160,7 +160,7 @@ func TestRecordOutcomes(t *testing.T) {
 		{"one without a time is not", nil, oneNode(), rebalance(time.Time{}), intake.Recorded, []string{"r"}},
 		{"a withdrawn one is not", []client.Object{recorded(old)}, oneNode(), rebalance(now.Add(-26*time.Hour), func(n *notice.Notice) { n.Withdrawn = true }), intake.Joined, []string{"old", "r"}},
 		{"of other kinds nothing without a deadline is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline = nil }), intake.Recorded, []string{"a"}},
-		{"with a soft deadline nothing is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline.Type = v1alpha1.DeadlineSoft }), intake.Recorded, []string{"a"}},
+		{"with a soft deadline nothing is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline.Type = v1beta1.DeadlineSoft }), intake.Recorded, []string{"a"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -185,23 +185,23 @@ func TestRecordWritesAllFields(t *testing.T) {
 	want := recorded(n.Notice)
 	want.Spec.Notices[0].ReceivedTime = metav1.NewMicroTime(now)
 	want.Spec.Notices[0].Description = strings.Repeat("ä", 1023) + "…"
-	var got v1alpha1.Interruption
+	var got v1beta1.Interruption
 	if err := c.Get(t.Context(), client.ObjectKey{Name: instance}, &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(*want, got, cmpopts.IgnoreFields(v1alpha1.Interruption{}, "TypeMeta", "ResourceVersion")); diff != "" {
+	if diff := cmp.Diff(*want, got, cmpopts.IgnoreFields(v1beta1.Interruption{}, "TypeMeta", "ResourceVersion")); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
 }
 
 func TestJoiningKeepsStatusAndNode(t *testing.T) {
 	record := recorded(spot("old").Notice)
-	record.Status = v1alpha1.InterruptionStatus{Phase: v1alpha1.PhaseCompleted, NodeName: "ip-10-0-1-7"}
+	record.Status = v1beta1.InterruptionStatus{Phase: v1beta1.PhaseCompleted, NodeName: "ip-10-0-1-7"}
 	c := cluster(interceptor.Funcs{}, record)
 	if got, err := intake.NewRecorder(c, oneNode(), options()).Record(t.Context(), spot("new")); got != intake.Joined {
 		t.Fatalf("got %q, %v, want a finished record to be joined", got, err)
 	}
-	var got v1alpha1.Interruption
+	var got v1beta1.Interruption
 	if err := c.Get(t.Context(), client.ObjectKey{Name: instance}, &got); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -43,7 +43,7 @@ type Report struct {
 // that use it, or on the namespace kube-system for the whole cluster. An error means that it is
 // not durable.
 func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
-	about := notice.Notice{Notice: v1alpha1.Notice{ID: report.ID, Kind: "Report", Time: metav1.NewTime(report.Time)},
+	about := notice.Notice{Notice: v1beta1.Notice{ID: report.ID, Kind: "Report", Time: metav1.NewTime(report.Time)},
 		InstanceID: strings.Join(report.Volumes, " "), Account: report.Account, Region: report.Region}
 	if r.refuses(ctx, &about) {
 		return Foreign, nil
@@ -152,7 +152,7 @@ func (r *Recorder) event(report *Report, about *corev1.ObjectReference) *eventsv
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: "lifeboat-" + hex.EncodeToString(sum[:10])},
 		EventTime:           metav1.NewMicroTime(r.o.Clock()),
 		ReportingController: "lifeboat.dev/lifeboatd", ReportingInstance: "intake",
-		Action: "Report", Reason: v1alpha1.ReasonReported, Regarding: *about, Note: shorten(report.Message), Type: corev1.EventTypeWarning,
+		Action: "Report", Reason: v1beta1.ReasonReported, Regarding: *about, Note: shorten(report.Message), Type: corev1.EventTypeWarning,
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Join is JoinSince for a record of which no interruption was completed yet.
-func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, bool) {
+func Join(recorded []v1beta1.Notice, n v1beta1.Notice) ([]v1beta1.Notice, bool) {
 	return JoinSince(recorded, n, time.Time{})
 }
 
@@ -21,29 +21,29 @@ func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, boo
 // since is when the latest interruption of the instance was completed, or zero. If the
 // record is full, the notices that were received until then are dropped first, then
 // withdrawn ones, then the oldest. The notice that rules is kept.
-func JoinSince(recorded []v1alpha1.Notice, n v1alpha1.Notice, since time.Time) ([]v1alpha1.Notice, bool) {
+func JoinSince(recorded []v1beta1.Notice, n v1beta1.Notice, since time.Time) ([]v1beta1.Notice, bool) {
 	for i := range recorded {
 		if recorded[i].ID == n.ID || (sameSubject(&recorded[i], &n) && n.Time.Before(&recorded[i].Time)) {
 			return recorded, false
 		}
 	}
-	joined := slices.DeleteFunc(slices.Clone(recorded), func(r v1alpha1.Notice) bool { return sameSubject(&r, &n) })
+	joined := slices.DeleteFunc(slices.Clone(recorded), func(r v1beta1.Notice) bool { return sameSubject(&r, &n) })
 	takeBack(joined, &n)
 	joined = append(joined, n)
 	return dropExcess(joined, since), true
 }
 
-func isFromAgent(n *v1alpha1.Notice) bool { return n.Source == SourceIMDS }
+func isFromAgent(n *v1beta1.Notice) bool { return n.Source == SourceIMDS }
 
 // dropExcess drops one notice if the added one, which is the last, has made its writers
 // exceed their share of the record. It keeps the added one and the one that rules.
-func dropExcess(joined []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
+func dropExcess(joined []v1beta1.Notice, since time.Time) []v1beta1.Notice {
 	added := &joined[len(joined)-1]
 	limit := MaxPerInstance - MaxFromAgent
 	if isFromAgent(added) {
 		limit = MaxFromAgent
 	}
-	ruling, _ := Ruling(slices.DeleteFunc(slices.Clone(joined), func(n v1alpha1.Notice) bool { return !isLater(&n, since) }))
+	ruling, _ := Ruling(slices.DeleteFunc(slices.Clone(joined), func(n v1beta1.Notice) bool { return !isLater(&n, since) }))
 	count, victim := 1, -1
 	for i := range joined[:len(joined)-1] {
 		if isFromAgent(&joined[i]) != isFromAgent(added) {
@@ -64,7 +64,7 @@ func dropExcess(joined []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
 }
 
 // keepRank orders notices by how much a full record needs them.
-func keepRank(n *v1alpha1.Notice, since time.Time) int {
+func keepRank(n *v1beta1.Notice, since time.Time) int {
 	switch {
 	case !isLater(n, since):
 		return 0
@@ -75,12 +75,12 @@ func keepRank(n *v1alpha1.Notice, since time.Time) int {
 }
 
 // sameSubject reports whether a and b are about the same thing.
-func sameSubject(a, b *v1alpha1.Notice) bool {
+func sameSubject(a, b *v1beta1.Notice) bool {
 	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
 }
 
 // takeBack withdraws what n contradicts.
-func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
+func takeBack(recorded []v1beta1.Notice, n *v1beta1.Notice) {
 	for i := range recorded {
 		if TakesBack(n, &recorded[i]) {
 			recorded[i].Withdrawn = true
@@ -91,7 +91,7 @@ func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
 // TakesBack reports whether n contradicts a notice of another source: an instance that its
 // Auto Scaling group lists as in service is not being terminated by the group, whatever an
 // event said. Drills are not the group's doing.
-func TakesBack(n, earlier *v1alpha1.Notice) bool {
+func TakesBack(n, earlier *v1beta1.Notice) bool {
 	return n.Withdrawn && n.Kind == KindAutoScalingTermination && n.Source == SourceAutoScaling &&
 		earlier.Kind == n.Kind && !earlier.Drill
 }
@@ -118,7 +118,7 @@ const (
 // Completed returns when the latest interruption of the record was completed, or zero. It
 // is in status.completionTime until the controller starts the next one, then in
 // status.since.
-func Completed(in *v1alpha1.Interruption) time.Time {
+func Completed(in *v1beta1.Interruption) time.Time {
 	var latest time.Time
 	for _, at := range []*metav1.MicroTime{in.Status.Since, in.Status.CompletionTime} {
 		if at != nil && at.After(latest) {

@@ -10,17 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // byAgent changes the source of a notice to the node's agent.
-func byAgent(n *v1alpha1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+n.ID }
+func byAgent(n *v1beta1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+n.ID }
 
 // A record that other sources have filled has room for the agent, and an agent that reports
 // new notices without end does not remove theirs.
 func TestFullRecordKeepsRoomForAgent(t *testing.T) {
-	var recorded []v1alpha1.Notice
+	var recorded []v1beta1.Notice
 	for i := range 3 * notice.MaxPerInstance {
 		recorded, _ = notice.Join(recorded, received(fmt.Sprint("q", i), i))
 	}
@@ -31,7 +31,7 @@ func TestFullRecordKeepsRoomForAgent(t *testing.T) {
 			t.Fatalf("%d notices on record", len(recorded))
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(recorded), func(n v1alpha1.Notice) bool { return n.Source == notice.SourceIMDS })
+	kept := slices.DeleteFunc(slices.Clone(recorded), func(n v1beta1.Notice) bool { return n.Source == notice.SourceIMDS })
 	if diff := cmp.Diff(ids(others), ids(kept)); diff != "" {
 		t.Errorf("notices of other sources after the agent wrote (-before +after)\n%s", diff)
 	}
@@ -44,7 +44,7 @@ func TestFullRecordDropsLeastRelevantNotice(t *testing.T) {
 	const share = notice.MaxPerInstance - notice.MaxFromAgent
 	stopped := received("old-stop", 0, state(notice.StateStopped))
 	for name, tc := range map[string]struct {
-		first, second v1alpha1.Notice // the others came later
+		first, second v1beta1.Notice // the others came later
 		since         time.Time
 		dropped       string
 	}{
@@ -55,7 +55,7 @@ func TestFullRecordDropsLeastRelevantNotice(t *testing.T) {
 		"the oldest": {received("old", 0), received("next", 1), time.Time{}, "old"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			recorded := []v1alpha1.Notice{tc.first, tc.second}
+			recorded := []v1beta1.Notice{tc.first, tc.second}
 			for i := range share - 2 {
 				recorded = append(recorded, received(fmt.Sprint("later", i), 20+i))
 			}
@@ -93,7 +93,7 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 		t.Errorf("received at %s, which is not what is recorded", got)
 	}
 
-	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Notices: []v1alpha1.Notice{received("a", 0), ahead}}}
+	in := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{Notices: []v1beta1.Notice{received("a", 0), ahead}}}
 	done := metav1.NewMicroTime(after(5))
 	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a", ahead.ID}
 	if !notice.Finished(in) {
@@ -110,15 +110,15 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 func TestCompleted(t *testing.T) {
 	at := func(s int) *metav1.MicroTime { m := metav1.NewMicroTime(after(s)); return &m }
 	for name, tc := range map[string]struct {
-		status v1alpha1.InterruptionStatus
+		status v1beta1.InterruptionStatus
 		want   time.Time
 	}{
-		"never":           {v1alpha1.InterruptionStatus{}, time.Time{}},
-		"completed":       {v1alpha1.InterruptionStatus{CompletionTime: at(5)}, after(5)},
-		"reopened":        {v1alpha1.InterruptionStatus{Since: at(5)}, after(5)},
-		"completed again": {v1alpha1.InterruptionStatus{Since: at(5), CompletionTime: at(9)}, after(9)},
+		"never":           {v1beta1.InterruptionStatus{}, time.Time{}},
+		"completed":       {v1beta1.InterruptionStatus{CompletionTime: at(5)}, after(5)},
+		"reopened":        {v1beta1.InterruptionStatus{Since: at(5)}, after(5)},
+		"completed again": {v1beta1.InterruptionStatus{Since: at(5), CompletionTime: at(9)}, after(9)},
 	} {
-		if got := notice.Completed(&v1alpha1.Interruption{Status: tc.status}); !got.Equal(tc.want) {
+		if got := notice.Completed(&v1beta1.Interruption{Status: tc.status}); !got.Equal(tc.want) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

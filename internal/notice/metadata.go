@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // metadataKinds are the kinds that instance metadata contains; the CRD has the same list.
@@ -25,8 +25,8 @@ const (
 )
 
 // ToMetadata converts what an agent has read to the form in which it writes it.
-func ToMetadata(n *Notice) v1alpha1.MetadataNotice {
-	m := v1alpha1.MetadataNotice{
+func ToMetadata(n *Notice) v1beta1.MetadataNotice {
+	m := v1beta1.MetadataNotice{
 		ID: n.ID, Kind: n.Kind, Subject: Cut(n.Subject, maxMetadataText), EndTime: n.EndTime.DeepCopy(), InstanceAction: n.InstanceAction,
 		EventTypeCode: Cut(n.EventTypeCode, maxMetadataText), Withdrawn: n.Withdrawn, Description: Cut(n.Description, maxMetadataDescription),
 	}
@@ -42,8 +42,8 @@ func ToMetadata(n *Notice) v1alpha1.MetadataNotice {
 // FromMetadata converts what an agent has written. It trusts neither the agent's clock nor a
 // CRD of another release: an issue time in the future becomes now, and it returns an error for
 // a notice that no agent of this release writes.
-func FromMetadata(m *v1alpha1.MetadataNotice, instanceID string, now time.Time) (Notice, error) {
-	n := Notice{InstanceID: instanceID, Notice: v1alpha1.Notice{
+func FromMetadata(m *v1beta1.MetadataNotice, instanceID string, now time.Time) (Notice, error) {
+	n := Notice{InstanceID: instanceID, Notice: v1beta1.Notice{
 		ID: m.ID, Kind: m.Kind, Source: SourceIMDS, Subject: m.Subject, EndTime: m.EndTime.DeepCopy(), InstanceAction: m.InstanceAction,
 		EventTypeCode: m.EventTypeCode, Withdrawn: m.Withdrawn, Description: m.Description,
 	}}
@@ -66,13 +66,13 @@ func FromMetadata(m *v1alpha1.MetadataNotice, instanceID string, now time.Time) 
 func setDeadline(n *Notice, at *metav1.Time, now time.Time) error {
 	switch {
 	case n.Kind == KindSpotInterruption && at != nil:
-		n.Deadline = At(at.Time, v1alpha1.DeadlineHard)
+		n.Deadline = At(at.Time, v1beta1.DeadlineHard)
 	case n.Kind == KindSpotInterruption && n.InstanceAction == ActionHibernate:
-		n.Deadline = At(now, v1alpha1.DeadlineHard)
+		n.Deadline = At(now, v1beta1.DeadlineHard)
 	case n.Kind == KindSpotInterruption:
-		n.Deadline = At(now.Add(spotLead), v1alpha1.DeadlineHard)
+		n.Deadline = At(now.Add(spotLead), v1beta1.DeadlineHard)
 	case n.Kind == KindScheduledChange && at != nil:
-		n.Deadline = At(at.Time, v1alpha1.DeadlineSoft)
+		n.Deadline = At(at.Time, v1beta1.DeadlineSoft)
 	case n.Kind == KindScheduledChange && !n.Withdrawn:
 		return fmt.Errorf("notice %s of the kind %s has no deadline", n.ID, n.Kind)
 	}

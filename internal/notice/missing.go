@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Missing is a kind of notice that the queue should have brought.
@@ -37,14 +37,14 @@ func grace(kind string) (time.Duration, bool) {
 // isSent reports whether EventBridge has a message for the notice. For a termination by a group
 // it has one when a hook starts to wait. It has none while load balancers deregister the
 // instance, and none without a hook. Only the group's state shows hooks.
-func isSent(n *v1alpha1.Notice) bool {
+func isSent(n *v1beta1.Notice) bool {
 	return n.Kind != KindAutoScalingTermination ||
 		n.Source == SourceAutoScaling && strings.HasSuffix(n.EventTypeCode, ":Wait")
 }
 
 // MissedByQueue returns the first kind that another source reported after since and the queue has not;
 // false if there is none. The caller compares Due with the time.
-func MissedByQueue(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
+func MissedByQueue(notices []v1beta1.Notice, since time.Time) (Missing, bool) {
 	var first Missing
 	for i := range notices {
 		n := &notices[i]
@@ -60,8 +60,8 @@ func MissedByQueue(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 }
 
 // ReceivedByQueue reports whether the queue has delivered a kind after since, withdrawn or not.
-func ReceivedByQueue(notices []v1alpha1.Notice, since time.Time, kind string) bool {
-	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
+func ReceivedByQueue(notices []v1beta1.Notice, since time.Time, kind string) bool {
+	return slices.ContainsFunc(notices, func(n v1beta1.Notice) bool {
 		return n.Source == SourceQueue && n.Kind == kind && isLater(&n, since)
 	})
 }

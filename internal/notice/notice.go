@@ -9,13 +9,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Notice is one signal from one source that an instance is going away or is unhealthy. It
 // has the form in which a source passes it to the recorder.
 type Notice struct {
-	v1alpha1.Notice
+	v1beta1.Notice
 
 	// InstanceID is the cloud's id of the instance.
 	InstanceID string
@@ -28,7 +28,7 @@ type Notice struct {
 // Received returns when the notice was received, and now if its writer's clock was ahead.
 // Use it for durations and schedules. Finished tells by id, and not by time, whether a
 // notice came after a completion.
-func Received(n *v1alpha1.Notice, now time.Time) time.Time {
+func Received(n *v1beta1.Notice, now time.Time) time.Time {
 	if n.ReceivedTime.After(now) {
 		return now
 	}
@@ -36,18 +36,18 @@ func Received(n *v1alpha1.Notice, now time.Time) time.Time {
 }
 
 // Unanswered returns the notices whose ids are not in answered.
-func Unanswered(notices []v1alpha1.Notice, answered []string) []v1alpha1.Notice {
+func Unanswered(notices []v1beta1.Notice, answered []string) []v1beta1.Notice {
 	if len(answered) == 0 {
 		return notices
 	}
-	return slices.DeleteFunc(slices.Clone(notices), func(n v1alpha1.Notice) bool { return slices.Contains(answered, n.ID) })
+	return slices.DeleteFunc(slices.Clone(notices), func(n v1beta1.Notice) bool { return slices.Contains(answered, n.ID) })
 }
 
 // Finished reports whether nothing is left to do about an Interruption: it is
 // completed, and every notice is handled or withdrawn. It compares ids and not
 // times, because received times come from the clocks of several replicas.
-func Finished(in *v1alpha1.Interruption) bool {
-	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
+func Finished(in *v1beta1.Interruption) bool {
+	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
 		return !n.Withdrawn && !slices.Contains(in.Status.HandledNotices, n.ID)
 	})
 }
@@ -55,15 +55,15 @@ func Finished(in *v1alpha1.Interruption) bool {
 // Ruling returns the notice that rules among those that are not withdrawn. The order is: one
 // that says the instance no longer runs; the earliest firm deadline (see IsFirm); a termination by
 // an Auto Scaling group; the earliest soft deadline; the newest. It reports false if there is none.
-func Ruling(notices []v1alpha1.Notice) (v1alpha1.Notice, bool) {
-	var best *v1alpha1.Notice
+func Ruling(notices []v1beta1.Notice) (v1beta1.Notice, bool) {
+	var best *v1beta1.Notice
 	for i := range notices {
 		if n := &notices[i]; !n.Withdrawn && (best == nil || overrules(n, best)) {
 			best = n
 		}
 	}
 	if best == nil {
-		return v1alpha1.Notice{}, false
+		return v1beta1.Notice{}, false
 	}
 	return *best, true
 }
@@ -71,11 +71,11 @@ func Ruling(notices []v1alpha1.Notice) (v1alpha1.Notice, bool) {
 // Deadline returns the deadline that rules among notices that are not withdrawn: the earliest
 // firm one (see IsFirm), else the earliest soft one, else nil. Estimates no longer
 // count once the instance is stopped or terminated: its end is known.
-func Deadline(notices []v1alpha1.Notice) *v1alpha1.Deadline {
-	var best *v1alpha1.Deadline
+func Deadline(notices []v1beta1.Notice) *v1beta1.Deadline {
+	var best *v1beta1.Deadline
 	gone := InstanceGone(notices)
 	for _, n := range notices {
-		if n.Deadline == nil || n.Withdrawn || gone && n.Deadline.Type == v1alpha1.DeadlineEstimated {
+		if n.Deadline == nil || n.Withdrawn || gone && n.Deadline.Type == v1beta1.DeadlineEstimated {
 			continue
 		}
 		if best == nil || earlier(n.Deadline, best) {
@@ -86,17 +86,17 @@ func Deadline(notices []v1alpha1.Notice) *v1alpha1.Deadline {
 }
 
 // InstanceGone reports whether a notice that is not withdrawn says that the instance no longer runs.
-func InstanceGone(notices []v1alpha1.Notice) bool {
-	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool { return !n.Withdrawn && isGone(&n) })
+func InstanceGone(notices []v1beta1.Notice) bool {
+	return slices.ContainsFunc(notices, func(n v1beta1.Notice) bool { return !n.Withdrawn && isGone(&n) })
 }
 
-func isGone(n *v1alpha1.Notice) bool {
+func isGone(n *v1beta1.Notice) bool {
 	return n.Kind == KindInstanceStateChange && (n.InstanceState == StateStopped || n.InstanceState == StateTerminated)
 }
 
 // overrules reports whether a comes before b in the order of Ruling. Of equal ones the
 // newer rules.
-func overrules(a, b *v1alpha1.Notice) bool {
+func overrules(a, b *v1beta1.Notice) bool {
 	if rankA, rankB := rank(a), rank(b); rankA != rankB {
 		return rankA > rankB
 	}
@@ -106,7 +106,7 @@ func overrules(a, b *v1alpha1.Notice) bool {
 	return !a.Time.Before(&b.Time)
 }
 
-func rank(n *v1alpha1.Notice) int {
+func rank(n *v1beta1.Notice) int {
 	switch {
 	case isGone(n):
 		return 4
@@ -122,29 +122,29 @@ func rank(n *v1alpha1.Notice) int {
 
 // earlier orders deadlines: firm ones first, then by time. At the same time a hard
 // one comes before an estimate.
-func earlier(a, b *v1alpha1.Deadline) bool {
+func earlier(a, b *v1beta1.Deadline) bool {
 	switch {
 	case IsFirm(a) != IsFirm(b):
 		return IsFirm(a)
 	case a.Time.Equal(&b.Time):
-		return a.Type == v1alpha1.DeadlineHard && b.Type != v1alpha1.DeadlineHard
+		return a.Type == v1beta1.DeadlineHard && b.Type != v1beta1.DeadlineHard
 	}
 	return a.Time.Before(&b.Time)
 }
 
 // At returns a deadline.
-func At(t time.Time, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
-	return &v1alpha1.Deadline{Time: metav1.NewTime(t), Type: typ}
+func At(t time.Time, typ v1beta1.DeadlineType) *v1beta1.Deadline {
+	return &v1beta1.Deadline{Time: metav1.NewTime(t), Type: typ}
 }
 
 // IsFirm reports whether a deadline cannot be moved: it is hard, or the estimated end of a
 // shutdown that has begun. The deadline may be nil.
-func IsFirm(d *v1alpha1.Deadline) bool {
-	return d != nil && (d.Type == v1alpha1.DeadlineHard || d.Type == v1alpha1.DeadlineEstimated)
+func IsFirm(d *v1beta1.Deadline) bool {
+	return d != nil && (d.Type == v1beta1.DeadlineHard || d.Type == v1beta1.DeadlineEstimated)
 }
 
 // IsEstimated reports whether a deadline is an estimate, which never shortens a pod's grace
 // period. The deadline may be nil.
-func IsEstimated(d *v1alpha1.Deadline) bool {
-	return d != nil && d.Type == v1alpha1.DeadlineEstimated
+func IsEstimated(d *v1beta1.Deadline) bool {
+	return d != nil && d.Type == v1beta1.DeadlineEstimated
 }

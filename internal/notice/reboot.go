@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // ShutdownTime is how long an instance is estimated to run on once EC2 has begun to
@@ -20,12 +20,12 @@ const ShutdownTime = 2 * time.Minute
 // ShutdownDeadline is the deadline that a change to a state sets which began at a
 // moment: an estimate while the operating system shuts down, and hard once the power
 // is off. It is nil for states in which the instance runs on.
-func ShutdownDeadline(state string, at time.Time) *v1alpha1.Deadline {
+func ShutdownDeadline(state string, at time.Time) *v1beta1.Deadline {
 	switch state {
 	case StateStopping, StateShuttingDown:
-		return At(at.Add(ShutdownTime), v1alpha1.DeadlineEstimated)
+		return At(at.Add(ShutdownTime), v1beta1.DeadlineEstimated)
 	case StateStopped, StateTerminated:
-		return At(at, v1alpha1.DeadlineHard)
+		return At(at, v1beta1.DeadlineHard)
 	}
 	return nil
 }
@@ -38,17 +38,17 @@ const skew = 10 * time.Second
 // Outlived reports whether a notice says that an instance no longer runs, but the kubelet
 // of its node has reported since: it was started again. It is false for drills, which stop
 // nothing. The node may be nil.
-func Outlived(n *v1alpha1.Notice, node *corev1.Node) bool {
+func Outlived(n *v1beta1.Notice, node *corev1.Node) bool {
 	return node != nil && !n.Drill && isGone(n) && isReadySince(node, n.Time.Add(skew))
 }
 
 // NeedsConfirmation reports whether a notice says that an instance no longer runs, which one
 // message alone does not prove. A drill says so on purpose.
-func NeedsConfirmation(n *v1alpha1.Notice) bool { return !n.Withdrawn && !n.Drill && isGone(n) }
+func NeedsConfirmation(n *v1beta1.Notice) bool { return !n.Withdrawn && !n.Drill && isGone(n) }
 
 // Lived returns the time of the latest stop in notices that the instance has outlived, or
 // zero.
-func Lived(notices []v1alpha1.Notice, node *corev1.Node) time.Time {
+func Lived(notices []v1beta1.Notice, node *corev1.Node) time.Time {
 	var last time.Time
 	for i := range notices {
 		if n := &notices[i]; Outlived(n, node) && n.Time.After(last) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -22,9 +22,9 @@ func TestSanitizeLeavesNoControlCharacters(t *testing.T) {
 			}
 			return s
 		}
-		hook := &v1alpha1.LifecycleHookInvocation{Group: text(), Name: text(), Token: text()}
+		hook := &v1beta1.LifecycleHookInvocation{Group: text(), Name: text(), Token: text()}
 		before := *hook
-		n := v1alpha1.Notice{ID: text(), InstanceAction: text(), InstanceState: text(), EventTypeCode: text(), Subject: text(), Description: text(), LifecycleHook: hook}
+		n := v1beta1.Notice{ID: text(), InstanceAction: text(), InstanceState: text(), EventTypeCode: text(), Subject: text(), Description: text(), LifecycleHook: hook}
 		notice.Sanitize(&n)
 		if *hook != before {
 			t.Fatalf("seed %d: the caller's hook was changed", seed)
@@ -41,7 +41,7 @@ func TestSanitizeLeavesNoControlCharacters(t *testing.T) {
 			t.Fatalf("seed %d: a second pass changed %+v to %+v", seed, n, again)
 		}
 	}
-	n := v1alpha1.Notice{Description: "the group web\x1b]52;c;aGk=\x07 has\nfailed"}
+	n := v1beta1.Notice{Description: "the group web\x1b]52;c;aGk=\x07 has\nfailed"}
 	if notice.Sanitize(&n); n.Description != "the group web]52;c;aGk= has failed" {
 		t.Errorf("%q", n.Description)
 	}

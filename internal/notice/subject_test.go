@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // news is a source's notice about one scheduled change.
-func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+func news(id string, issued int, more ...func(*v1beta1.Notice)) v1beta1.Notice {
 	n := received(id, issued)
 	n.Kind, n.Subject, n.Source = notice.KindScheduledChange, "arn:event", notice.SourceQueue
 	for _, change := range more {
@@ -19,12 +19,12 @@ func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice
 	return n
 }
 
-func withdrawn(n *v1alpha1.Notice) { n.Withdrawn = true }
+func withdrawn(n *v1beta1.Notice) { n.Withdrawn = true }
 
 func TestNewerNoticeReplacesOlder(t *testing.T) {
-	other := func(change func(*v1alpha1.Notice)) v1alpha1.Notice { return news("b", 5, change) }
+	other := func(change func(*v1beta1.Notice)) v1beta1.Notice { return news("b", 5, change) }
 	for name, tc := range map[string]struct {
-		second  v1alpha1.Notice
+		second  v1beta1.Notice
 		want    string
 		changed bool
 	}{
@@ -32,12 +32,12 @@ func TestNewerNoticeReplacesOlder(t *testing.T) {
 		"news of the same second too":   {news("b", 3), "b", true},
 		"older news changes nothing":    {news("b", 1), "a", false},
 		"the same news changes nothing": {news("a", 5), "a", false},
-		"another subject joins":         {other(func(n *v1alpha1.Notice) { n.Subject = "arn:other" }), "ab", true},
-		"another source joins":          {other(func(n *v1alpha1.Notice) { n.Source = notice.SourceEC2 }), "ab", true},
-		"another kind joins":            {other(func(n *v1alpha1.Notice) { n.Kind = notice.KindHealthIssue }), "ab", true},
-		"what has no subject joins":     {other(func(n *v1alpha1.Notice) { n.Subject = "" }), "ab", true},
+		"another subject joins":         {other(func(n *v1beta1.Notice) { n.Subject = "arn:other" }), "ab", true},
+		"another source joins":          {other(func(n *v1beta1.Notice) { n.Source = notice.SourceEC2 }), "ab", true},
+		"another kind joins":            {other(func(n *v1beta1.Notice) { n.Kind = notice.KindHealthIssue }), "ab", true},
+		"what has no subject joins":     {other(func(n *v1beta1.Notice) { n.Subject = "" }), "ab", true},
 	} {
-		got, changed := notice.Join([]v1alpha1.Notice{news("a", 3)}, tc.second)
+		got, changed := notice.Join([]v1beta1.Notice{news("a", 3)}, tc.second)
 		if strings.Join(ids(got), "") != tc.want || changed != tc.changed {
 			t.Errorf("%s: %s, changed %v; want %s, %v", name, ids(got), changed, tc.want, tc.changed)
 		}
@@ -47,8 +47,8 @@ func TestNewerNoticeReplacesOlder(t *testing.T) {
 // The queue keeps no order, so the opening may arrive after the closing.
 func TestClosedEventStaysClosed(t *testing.T) {
 	opened, closed := news("a", 1, soft(60)), news("b", 2, soft(60), withdrawn)
-	for _, order := range [][]v1alpha1.Notice{{opened, closed}, {closed, opened}} {
-		var record []v1alpha1.Notice
+	for _, order := range [][]v1beta1.Notice{{opened, closed}, {closed, opened}} {
+		var record []v1beta1.Notice
 		for _, n := range order {
 			record, _ = notice.Join(record, n)
 		}
@@ -66,10 +66,10 @@ func TestAllWithdrawn(t *testing.T) {
 	if notice.AllWithdrawn(nil, time.Time{}) {
 		t.Error("there was no notice, so none was withdrawn")
 	}
-	if notice.AllWithdrawn([]v1alpha1.Notice{gone, received("b", 2, hard(5))}, time.Time{}) {
+	if notice.AllWithdrawn([]v1beta1.Notice{gone, received("b", 2, hard(5))}, time.Time{}) {
 		t.Error("a reclaim stands")
 	}
-	if notice.AllWithdrawn([]v1alpha1.Notice{gone}, after(100)) {
+	if notice.AllWithdrawn([]v1beta1.Notice{gone}, after(100)) {
 		t.Error("it was taken back before")
 	}
 }
@@ -77,13 +77,13 @@ func TestAllWithdrawn(t *testing.T) {
 // If the group lists the instance as in service, earlier events about its termination from any
 // source are withdrawn, and nothing else.
 func TestReturnToServiceWithdrawsEvents(t *testing.T) {
-	ends := func(source string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+	ends := func(source string, change ...func(*v1beta1.Notice)) v1beta1.Notice {
 		n := received(source, 1, change...)
 		n.Kind, n.Source = notice.KindAutoScalingTermination, source
 		return n
 	}
-	recorded := []v1alpha1.Notice{
-		ends(notice.SourceQueue), ends(notice.SourceIMDS), ends("drill", func(n *v1alpha1.Notice) { n.Drill = true }), received("rebalance", 1),
+	recorded := []v1beta1.Notice{
+		ends(notice.SourceQueue), ends(notice.SourceIMDS), ends("drill", func(n *v1beta1.Notice) { n.Drill = true }), received("rebalance", 1),
 	}
 	serves := received("serves", 5, withdrawn)
 	serves.Kind, serves.Source = notice.KindAutoScalingTermination, notice.SourceAutoScaling

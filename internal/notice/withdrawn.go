@@ -3,12 +3,12 @@ package notice
 import (
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // AllWithdrawn reports whether there are notices received after since, and all of them are
 // withdrawn.
-func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
+func AllWithdrawn(notices []v1beta1.Notice, since time.Time) bool {
 	withdrawn := false
 	for i := range notices {
 		switch {
@@ -22,6 +22,6 @@ func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
 	return withdrawn
 }
 
-func isLater(n *v1alpha1.Notice, since time.Time) bool {
+func isLater(n *v1beta1.Notice, since time.Time) bool {
 	return since.IsZero() || n.ReceivedTime.Time.After(since)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // ProbeSource is the source of Lifeboat's own test events, which check the path through
@@ -26,7 +26,7 @@ func Cut(s string, most int) string {
 // Sanitize removes control and formatting characters from the text of a notice. The text
 // comes from outside, and reaches the terminals of operators: an escape sequence there
 // can hide lines or write to the clipboard.
-func Sanitize(n *v1alpha1.Notice) {
+func Sanitize(n *v1beta1.Notice) {
 	for _, text := range []*string{&n.ID, &n.InstanceAction, &n.InstanceState, &n.EventTypeCode, &n.Subject, &n.Description} {
 		*text = Printable(*text)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -18,7 +18,7 @@ type approvalState struct {
 }
 
 // about is the subject that an approval must name for the notice.
-func about(n v1alpha1.Notice) string {
+func about(n v1beta1.Notice) string {
 	if n.Subject == "" {
 		return n.Kind
 	}
@@ -28,20 +28,20 @@ func about(n v1alpha1.Notice) string {
 // approved reports whether a person has approved the subject of the deciding notice. AWS reports
 // one change in two ways, by Health and by EC2's scheduled events, each with its own id. An
 // approval of one counts for the other.
-func approved(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) bool {
+func approved(f Facts, ruling v1beta1.Notice, notices []v1beta1.Notice) bool {
 	say := f.Approval
 	if say == nil || (!f.Since.IsZero() && !say.Time.After(f.Since)) {
 		return false
 	}
-	return say.About == about(ruling) || slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
+	return say.About == about(ruling) || slices.ContainsFunc(notices, func(n v1beta1.Notice) bool {
 		return say.About == about(n) && !n.Withdrawn && sameChange(n, ruling)
 	})
 }
 
 // sameChange reports whether two notices report the same change: same kind, same effect, and
 // similar times, because the two sources are not updated at once.
-func sameChange(a, b v1alpha1.Notice) bool {
-	reboot := func(n v1alpha1.Notice) bool { return n.InstanceAction == notice.ActionReboot }
+func sameChange(a, b v1beta1.Notice) bool {
+	reboot := func(n v1beta1.Notice) bool { return n.InstanceAction == notice.ActionReboot }
 	if a.Kind != b.Kind || reboot(a) != reboot(b) || a.Deadline == nil || b.Deadline == nil {
 		return false
 	}
@@ -52,7 +52,7 @@ func sameChange(a, b v1alpha1.Notice) bool {
 // says that the action proceeds unanswered. An instance that no longer runs needs no approval:
 // there is nothing left on it to protect.
 func (c match) consent(f Facts, d Decision) approvalState {
-	if c.approval != v1alpha1.ApprovalRequired {
+	if c.approval != v1beta1.ApprovalRequired {
 		return approvalState{}
 	}
 	if d.Approved {
@@ -62,7 +62,7 @@ func (c match) consent(f Facts, d Decision) approvalState {
 		return approvalState{because: "it needs no approval any more, since the instance is gone"}
 	}
 	asks := fmt.Sprintf("it waits for approval (`lifeboat approve %s`)", nodeName(f))
-	if c.ifUnanswered != v1alpha1.UnansweredProceed {
+	if c.ifUnanswered != v1beta1.UnansweredProceed {
 		return approvalState{awaited: true, because: asks + ", without which nothing is done"}
 	}
 	at := issued(d.Notice).Add(lead)

@@ -6,13 +6,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-func say(about string, at time.Time) *v1alpha1.UserAction {
-	return &v1alpha1.UserAction{By: "ann@example.com", Time: metav1.NewMicroTime(at), About: about}
+func say(about string, at time.Time) *v1beta1.UserAction {
+	return &v1beta1.UserAction{By: "ann@example.com", Time: metav1.NewMicroTime(at), About: about}
 }
 
 func TestApproval(t *testing.T) {
@@ -22,9 +22,9 @@ func TestApproval(t *testing.T) {
 	soon := scheduled(notice.ActionStop, noon.Add(30*time.Minute))
 	for _, c := range []struct {
 		name       string
-		notice     v1alpha1.Notice
-		unanswered v1alpha1.Unanswered
-		say        *v1alpha1.UserAction
+		notice     v1beta1.Notice
+		unanswered v1beta1.Unanswered
+		say        *v1beta1.UserAction
 		since      time.Time
 		awaits     bool
 		proceedsAt time.Time
@@ -35,7 +35,7 @@ func TestApproval(t *testing.T) {
 			message: asks + ", without which nothing is done; once approved it begins at 2026-03-14 11:00 UTC, an hour before the deadline",
 		},
 		{
-			name: "it is not approved, and the deadline has become hard", notice: soon, unanswered: v1alpha1.UnansweredWait, awaits: true,
+			name: "it is not approved, and the deadline has become hard", notice: soon, unanswered: v1beta1.UnansweredWait, awaits: true,
 			message: asks + ", without which nothing is done; the deadline is near",
 		},
 		{
@@ -43,20 +43,20 @@ func TestApproval(t *testing.T) {
 			message: "Drain: policy db, rule 1, is for SpotInterruption; it waits for approval (`lifeboat approve ip-10-0-0-1`), without which nothing is done",
 		},
 		{
-			name: "silence is consent an hour before the deadline", notice: stop, unanswered: v1alpha1.UnansweredProceed,
+			name: "silence is consent an hour before the deadline", notice: stop, unanswered: v1beta1.UnansweredProceed,
 			awaits: true, proceedsAt: in12Days.Add(-time.Hour),
 			message: asks + " until 2026-03-14 11:00 UTC, and then goes ahead without; once approved it begins at 2026-03-14 11:00 UTC, an hour before the deadline",
 		},
 		{
-			name: "silence was consent", notice: soon, unanswered: v1alpha1.UnansweredProceed,
+			name: "silence was consent", notice: soon, unanswered: v1beta1.UnansweredProceed,
 			message: "Drain: policy db, rule 1, is for ScheduledChange; not approved in time, so it proceeds without approval; the deadline is near",
 		},
 		{
-			name: "there is no time to ask", notice: spot(), unanswered: v1alpha1.UnansweredProceed,
+			name: "there is no time to ask", notice: spot(), unanswered: v1beta1.UnansweredProceed,
 			message: "Drain: policy db, rule 1, is for SpotInterruption; not approved in time, so it proceeds without approval",
 		},
 		{
-			name: "without a deadline silence is consent an hour after the notice", notice: rebalance(), unanswered: v1alpha1.UnansweredProceed,
+			name: "without a deadline silence is consent an hour after the notice", notice: rebalance(), unanswered: v1beta1.UnansweredProceed,
 			awaits: true, proceedsAt: noon.Add(time.Hour),
 			message: "Drain: policy db, rule 1, is for RebalanceRecommendation; it waits for approval (`lifeboat approve ip-10-0-0-1`) until 2026-03-02 13:00 UTC, and then goes ahead without",
 		},
@@ -86,11 +86,11 @@ func TestApproval(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rule := on(v1alpha1.ActionDrain, "*")
-			rule.Approval, rule.IfUnanswered = v1alpha1.ApprovalRequired, c.unanswered
+			rule := on(v1beta1.ActionDrain, "*")
+			rule.Approval, rule.IfUnanswered = v1beta1.ApprovalRequired, c.unanswered
 			d, _ := policy.Decide(policy.Facts{
-				Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: node(nil), Approval: c.say, Since: c.since,
-				Policies: []v1alpha1.InterruptionPolicy{named("db", 0, rule)},
+				Now: noon, Notices: []v1beta1.Notice{c.notice}, Node: node(nil), Approval: c.say, Since: c.since,
+				Policies: []v1beta1.InterruptionPolicy{named("db", 0, rule)},
 			})
 			if d.AwaitsApproval != c.awaits || !d.ProceedsAt.Equal(c.proceedsAt) {
 				t.Errorf("awaits %t, proceeds at %s; want %t, %s", d.AwaitsApproval, d.ProceedsAt, c.awaits, c.proceedsAt)
@@ -104,10 +104,10 @@ func TestApproval(t *testing.T) {
 
 // Rules with approval None and the defaults do not wait for approval.
 func TestRulesWithoutApprovalDoNotWait(t *testing.T) {
-	rule := on(v1alpha1.ActionDrain, notice.KindSpotInterruption)
-	rule.Approval = v1alpha1.ApprovalNone
-	for _, n := range []v1alpha1.Notice{spot(), rebalance()} {
-		d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{n}, Node: node(nil), Policies: []v1alpha1.InterruptionPolicy{named("p", 0, rule)}})
+	rule := on(v1beta1.ActionDrain, notice.KindSpotInterruption)
+	rule.Approval = v1beta1.ApprovalNone
+	for _, n := range []v1beta1.Notice{spot(), rebalance()} {
+		d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{n}, Node: node(nil), Policies: []v1beta1.InterruptionPolicy{named("p", 0, rule)}})
 		if d.AwaitsApproval || d.About != n.Kind {
 			t.Errorf("%s: awaits %t, about %q", n.Kind, d.AwaitsApproval, d.About)
 		}
@@ -116,11 +116,11 @@ func TestRulesWithoutApprovalDoNotWait(t *testing.T) {
 
 // A window that opens after the approval is used.
 func TestLateApprovalWaitsForNextWindow(t *testing.T) {
-	rule := on(v1alpha1.ActionDrain, "*")
-	rule.Approval, rule.Window = v1alpha1.ApprovalRequired, window("0 2 * * *", 2*time.Hour, "")
+	rule := on(v1beta1.ActionDrain, "*")
+	rule.Approval, rule.Window = v1beta1.ApprovalRequired, window("0 2 * * *", 2*time.Hour, "")
 	facts := policy.Facts{
-		Notices: []v1alpha1.Notice{scheduled(notice.ActionStop, noon.Add(12*24*time.Hour))}, Node: node(nil),
-		Policies: []v1alpha1.InterruptionPolicy{named("db", 0, rule)},
+		Notices: []v1beta1.Notice{scheduled(notice.ActionStop, noon.Add(12*24*time.Hour))}, Node: node(nil),
+		Policies: []v1beta1.InterruptionPolicy{named("db", 0, rule)},
 	}
 	facts.Now = noon.Add(13 * time.Hour)
 	if d, _ := policy.Decide(facts); !d.AwaitsApproval || !d.NotBefore.Equal(noon.Add(14*time.Hour)) {
@@ -142,7 +142,7 @@ func TestApprovalCoversAllNoticesOfChange(t *testing.T) {
 	due := noon.Add(12 * 24 * time.Hour)
 	health := scheduled(notice.ActionStop, due)
 	health.ID, health.Subject = "health", "arn:aws:health:event"
-	poll := func(what string, at time.Time) v1alpha1.Notice {
+	poll := func(what string, at time.Time) v1beta1.Notice {
 		n := scheduled(what, at)
 		n.ID, n.Subject, n.Source, n.Time = "ec2", "instance-event-1", notice.SourceEC2, metav1.NewTime(noon.Add(time.Minute))
 		return n
@@ -150,7 +150,7 @@ func TestApprovalCoversAllNoticesOfChange(t *testing.T) {
 	withdrawn := health
 	withdrawn.Withdrawn = true
 	for name, tc := range map[string]struct {
-		first, second v1alpha1.Notice
+		first, second v1beta1.Notice
 		awaits        bool
 	}{
 		"the same change":                    {health, poll(notice.ActionStop, due), false},
@@ -161,9 +161,9 @@ func TestApprovalCoversAllNoticesOfChange(t *testing.T) {
 		"what was approved is all there was": {health, health, false},
 	} {
 		d, ok := policy.Decide(policy.Facts{
-			Now: noon, Notices: []v1alpha1.Notice{tc.first, tc.second}, Node: node(nil), Approval: say("ScheduledChange arn:aws:health:event", noon),
-			Policies: []v1alpha1.InterruptionPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: v1alpha1.InterruptionPolicySpec{
-				Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Approval: v1alpha1.ApprovalRequired}},
+			Now: noon, Notices: []v1beta1.Notice{tc.first, tc.second}, Node: node(nil), Approval: say("ScheduledChange arn:aws:health:event", noon),
+			Policies: []v1beta1.InterruptionPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: v1beta1.InterruptionPolicySpec{
+				Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Approval: v1beta1.ApprovalRequired}},
 			}}},
 		})
 		if !ok || d.AwaitsApproval != tc.awaits || d.Approved == tc.awaits {

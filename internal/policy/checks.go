@@ -9,17 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // labelNodePool is Karpenter's label with the name of a node's NodePool.
 const labelNodePool = "karpenter.sh/nodepool"
 
 // check looks at one policy and says why it does not apply, or has no objection.
-type check func(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool)
+type check func(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool)
 
 // policyMismatch says why a policy does not apply to the node.
-func (q *matchContext) policyMismatch(p *v1alpha1.InterruptionPolicy) (string, bool) {
+func (q *matchContext) policyMismatch(p *v1beta1.InterruptionPolicy) (string, bool) {
 	for _, object := range checksInOrder() {
 		if reason, objects := object(q, p); objects {
 			return reason, true
@@ -40,7 +40,7 @@ func checksInOrder() []check {
 	}
 }
 
-func outranked(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func outranked(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	switch {
 	case q.says == nil:
 		return "", false
@@ -50,7 +50,7 @@ func outranked(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	return fmt.Sprintf("is not asked: policy %s has priority %d, above its %d", q.says.Name, q.says.Spec.Priority, p.Spec.Priority), true
 }
 
-func otherPool(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherPool(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	pools := p.Spec.Nodes.NodePools
 	if len(pools) == 0 {
 		return "", false
@@ -68,7 +68,7 @@ func otherPool(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	return "", false
 }
 
-func otherGroup(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherGroup(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	groups := p.Spec.Nodes.NodeGroups
 	if len(groups) == 0 {
 		return "", false
@@ -88,7 +88,7 @@ func otherGroup(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) 
 
 const unknownNode = "does not select the node: it asks for labels, and the node is not in the cluster to show any"
 
-func otherLabels(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherLabels(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	want := p.Spec.Nodes.MatchLabels
 	if len(want) == 0 {
 		return "", false
@@ -108,7 +108,7 @@ func otherLabels(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool)
 	return "", false
 }
 
-func otherExpressions(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherExpressions(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	expressions := p.Spec.Nodes.MatchExpressions
 	if len(expressions) == 0 {
 		return "", false
@@ -126,7 +126,7 @@ func otherExpressions(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, 
 	return "", false
 }
 
-func badSelector(_ *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func badSelector(_ *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	problems := ValidateNodes(p.Spec)
 	if len(problems) == 0 {
 		return "", false

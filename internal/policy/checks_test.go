@@ -7,27 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 func TestSelectionOfNodes(t *testing.T) {
-	kafka := v1alpha1.NodeSelector{NodePools: []string{"kafka", "zookeeper"}}
-	tier := v1alpha1.NodeSelector{MatchLabels: map[string]string{"tier": "db", "zone": "a"}}
-	expression := func(op metav1.LabelSelectorOperator, values ...string) v1alpha1.NodeSelector {
-		return v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: op, Values: values}}}
+	kafka := v1beta1.NodeSelector{NodePools: []string{"kafka", "zookeeper"}}
+	tier := v1beta1.NodeSelector{MatchLabels: map[string]string{"tier": "db", "zone": "a"}}
+	expression := func(op metav1.LabelSelectorOperator, values ...string) v1beta1.NodeSelector {
+		return v1beta1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: op, Values: values}}}
 	}
-	groups := v1alpha1.NodeSelector{NodeGroups: []string{"db", "mq"}}
+	groups := v1beta1.NodeSelector{NodeGroups: []string{"db", "mq"}}
 	const selects = "has the say: it selects the node, and none that does has a priority above its 0"
 	for _, c := range []struct {
 		name  string
-		nodes v1alpha1.NodeSelector
+		nodes v1beta1.NodeSelector
 		node  *corev1.Node
 		want  string
 	}{
-		{"an empty selector selects every node", v1alpha1.NodeSelector{}, node(nil), selects},
-		{"an empty selector selects a node that is unknown", v1alpha1.NodeSelector{}, nil, selects},
+		{"an empty selector selects every node", v1beta1.NodeSelector{}, node(nil), selects},
+		{"an empty selector selects a node that is unknown", v1beta1.NodeSelector{}, nil, selects},
 		{"a node of one of the pools", kafka, ofPool("zookeeper"), selects},
 		{"a node of another pool", kafka, ofPool("web"), "does not select the node: it is for NodePools kafka, zookeeper, and the node is of web"},
 		{"a node of no pool", kafka, node(nil), "does not select the node: it is for NodePools kafka, zookeeper, and the node is of none"},
@@ -47,12 +47,12 @@ func TestSelectionOfNodes(t *testing.T) {
 		{"an expression of absence", expression(metav1.LabelSelectorOpDoesNotExist), node(nil), selects},
 		{"an expression about a node that is not there", expression(metav1.LabelSelectorOpDoesNotExist), nil, "does not select the node: it asks for labels, and the node is not in the cluster to show any"},
 		{"an expression that means nothing", expression("Near", "db"), node(nil), `selects no node, since its selector is not valid: nodes.matchExpressions[0]: "Near" is not a valid label selector operator; write operator In or NotIn with values, or Exists or DoesNotExist without`},
-		{"all parts have to hold", v1alpha1.NodeSelector{NodePools: []string{"kafka"}, MatchLabels: map[string]string{"tier": "db"}}, ofPool("kafka"), "does not select the node: it asks for label tier=db, which the node lacks"},
+		{"all parts have to hold", v1beta1.NodeSelector{NodePools: []string{"kafka"}, MatchLabels: map[string]string{"tier": "db"}}, ofPool("kafka"), "does not select the node: it asks for label tier=db, which the node lacks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, _ := policy.Decide(policy.Facts{
-				Now: noon, Notices: []v1alpha1.Notice{spot()}, Node: c.node,
-				Policies: []v1alpha1.InterruptionPolicy{selecting(named("p", 0), c.nodes)},
+				Now: noon, Notices: []v1beta1.Notice{spot()}, Node: c.node,
+				Policies: []v1beta1.InterruptionPolicy{selecting(named("p", 0), c.nodes)},
 			})
 			if got := d.Considered[0].Reason; got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
@@ -66,17 +66,17 @@ func TestSelectionOfNodes(t *testing.T) {
 
 func TestConsideredListsEveryPolicy(t *testing.T) {
 	facts := policy.Facts{
-		Now: noon, Notices: []v1alpha1.Notice{spot()}, Node: ofPool("web"),
-		Policies: []v1alpha1.InterruptionPolicy{
+		Now: noon, Notices: []v1beta1.Notice{spot()}, Node: ofPool("web"),
+		Policies: []v1beta1.InterruptionPolicy{
 			named("everyone", 0),
 			named("everyone-else", 1),
 			named("twin", 10),
-			selecting(named("kafka", 50), v1alpha1.NodeSelector{NodePools: []string{"kafka"}}),
-			selecting(named("broken", 40), v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near", Values: []string{"db"}}}}),
+			selecting(named("kafka", 50), v1beta1.NodeSelector{NodePools: []string{"kafka"}}),
+			selecting(named("broken", 40), v1beta1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near", Values: []string{"db"}}}}),
 			named("careful", 10,
-				on(v1alpha1.ActionNotify, notice.KindRebalanceRecommendation),
-				v1alpha1.Rule{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain},
-				on(v1alpha1.ActionIgnore, "*"),
+				on(v1beta1.ActionNotify, notice.KindRebalanceRecommendation),
+				v1beta1.Rule{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain},
+				on(v1beta1.ActionIgnore, "*"),
 			),
 		},
 	}
@@ -103,8 +103,8 @@ func TestConsideredListsEveryPolicy(t *testing.T) {
 
 func TestConsideredEndsWithDefaultRule(t *testing.T) {
 	d, _ := policy.Decide(policy.Facts{
-		Now: noon, Notices: []v1alpha1.Notice{spot()}, Node: ofPool("web"),
-		Policies: []v1alpha1.InterruptionPolicy{named("hints", 0, on(v1alpha1.ActionCordon, notice.KindRebalanceRecommendation))},
+		Now: noon, Notices: []v1beta1.Notice{spot()}, Node: ofPool("web"),
+		Policies: []v1beta1.InterruptionPolicy{named("hints", 0, on(v1beta1.ActionCordon, notice.KindRebalanceRecommendation))},
 	})
 	want := []policy.Considered{
 		{Policy: "hints", Reason: "has the say: it selects the node, and none that does has a priority above its 0"},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
@@ -40,10 +40,10 @@ func TestEventTypeCodesNarrowARule(t *testing.T) {
 		{"a notice without a code matches none", []string{"*"}, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rule := on(v1alpha1.ActionIgnore, notice.KindScheduledChange)
+			rule := on(v1beta1.ActionIgnore, notice.KindScheduledChange)
 			rule.EventTypeCodes = c.patterns
-			n := build("n", notice.KindScheduledChange, func(n *v1alpha1.Notice) { n.EventTypeCode = c.code })
-			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{n}, Node: node(nil), Policies: []v1alpha1.InterruptionPolicy{named("p", 0, rule)}})
+			n := build("n", notice.KindScheduledChange, func(n *v1beta1.Notice) { n.EventTypeCode = c.code })
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{n}, Node: node(nil), Policies: []v1beta1.InterruptionPolicy{named("p", 0, rule)}})
 			if matches := d.Policy == "p"; matches != c.matches {
 				t.Errorf("matches %t, want %t: %+v", matches, c.matches, d.Considered)
 			}
@@ -52,12 +52,12 @@ func TestEventTypeCodesNarrowARule(t *testing.T) {
 }
 
 func TestConsideredListsEventTypeCodes(t *testing.T) {
-	coded := func(name string, codes ...string) v1alpha1.Rule {
-		return v1alpha1.Rule{Name: name, Kinds: []string{notice.KindScheduledChange}, EventTypeCodes: codes, Action: v1alpha1.ActionDrain}
+	coded := func(name string, codes ...string) v1beta1.Rule {
+		return v1beta1.Rule{Name: name, Kinds: []string{notice.KindScheduledChange}, EventTypeCodes: codes, Action: v1beta1.ActionDrain}
 	}
 	p := named("db", 0, coded("reboots", "*-reboot", "*_REBOOT_*"), coded("stops", "*-stop"), coded("", "*"))
-	n := build("n", notice.KindScheduledChange, func(n *v1alpha1.Notice) { n.EventTypeCode = "instance-stop" })
-	facts := policy.Facts{Now: noon, Notices: []v1alpha1.Notice{n}, Node: node(nil), Policies: []v1alpha1.InterruptionPolicy{p}}
+	n := build("n", notice.KindScheduledChange, func(n *v1beta1.Notice) { n.EventTypeCode = "instance-stop" })
+	facts := policy.Facts{Now: noon, Notices: []v1beta1.Notice{n}, Node: node(nil), Policies: []v1beta1.InterruptionPolicy{p}}
 	d, _ := policy.Decide(facts)
 	want := []policy.Considered{
 		{Policy: "db", Reason: "has the say: it selects the node, and none that does has a priority above its 0"},

@@ -3,7 +3,7 @@ package policy
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // IsControlPlane reports whether a node runs the control plane. Kubelets cannot set these labels
@@ -23,9 +23,9 @@ func (q *matchContext) spareControlPlane(c match) match {
 	if !IsControlPlane(q.node) {
 		return c
 	}
-	c.replacement = v1alpha1.ReplacementNone
-	if c.action == v1alpha1.ActionTerminate {
-		c.action = v1alpha1.ActionDrain
+	c.replacement = v1beta1.ReplacementNone
+	if c.action == v1beta1.ActionTerminate {
+		c.action = v1beta1.ActionDrain
 		c.because += "; Lifeboat never terminates an instance of the control plane, so replace it with the tool that created it"
 	}
 	return c

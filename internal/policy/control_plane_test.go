@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 func TestControlPlaneIsNotTerminated(t *testing.T) {
-	rule := v1alpha1.Rule{Kinds: []string{"*"}, Action: v1alpha1.ActionTerminate, Replacement: v1alpha1.ReplacementBefore}
+	rule := v1beta1.Rule{Kinds: []string{"*"}, Action: v1beta1.ActionTerminate, Replacement: v1beta1.ReplacementBefore}
 	for name, tc := range map[string]struct {
 		labels map[string]string
 		spared bool
@@ -22,12 +22,12 @@ func TestControlPlaneIsNotTerminated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, ok := policy.Decide(policy.Facts{
-				Now: noon, Notices: []v1alpha1.Notice{build("s", notice.KindInstanceStatus)}, Node: node(tc.labels),
-				Policies: []v1alpha1.InterruptionPolicy{named("p", 1, rule)},
+				Now: noon, Notices: []v1beta1.Notice{build("s", notice.KindInstanceStatus)}, Node: node(tc.labels),
+				Policies: []v1beta1.InterruptionPolicy{named("p", 1, rule)},
 			})
-			want, replacement := v1alpha1.ActionTerminate, v1alpha1.ReplacementBefore
+			want, replacement := v1beta1.ActionTerminate, v1beta1.ReplacementBefore
 			if tc.spared {
-				want, replacement = v1alpha1.ActionDrain, v1alpha1.ReplacementNone
+				want, replacement = v1beta1.ActionDrain, v1beta1.ReplacementNone
 			}
 			if !ok || d.Action != want || d.Replacement != replacement || strings.Contains(d.Message, "control plane") != tc.spared {
 				t.Errorf("%s with replacement %s: %s; want %s with %s", d.Action, d.Replacement, d.Message, want, replacement)

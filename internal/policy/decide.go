@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -16,7 +16,7 @@ type Facts struct {
 	// Now is the time of the decision.
 	Now time.Time
 	// Notices are all notices of the record.
-	Notices []v1alpha1.Notice
+	Notices []v1beta1.Notice
 	// Since is when an earlier interruption of the same instance was completed: earlier
 	// approvals do not count. Zero: there was none.
 	Since time.Time
@@ -30,9 +30,9 @@ type Facts struct {
 	// Node is the node of the instance; nil if the cluster has none.
 	Node *corev1.Node
 	// Policies are all policies of the cluster, in any order.
-	Policies []v1alpha1.InterruptionPolicy
+	Policies []v1beta1.InterruptionPolicy
 	// Approval is a person's approval, if any.
-	Approval *v1alpha1.UserAction
+	Approval *v1beta1.UserAction
 	// Begun is when the node was cordoned for this interruption; zero if it was not.
 	Begun time.Time
 	// Held is set while a person holds the drain, and Released is when the latest hold
@@ -50,17 +50,17 @@ type Facts struct {
 // Decision is the action, and why.
 type Decision struct {
 	// Decision is the part that is reported in the record's status.
-	v1alpha1.Decision
+	v1beta1.Decision
 	// Notice is the deciding notice.
-	Notice v1alpha1.Notice
+	Notice v1beta1.Notice
 	// Deadline is the effective deadline, if any.
-	Deadline *v1alpha1.Deadline
+	Deadline *v1beta1.Deadline
 	// InstanceGone is set if nothing runs on the instance any more: it is stopped or
 	// terminated, and its pods are lost and must be deleted. It is false while the instance is
 	// stopping or shutting down: its pods may still stop gracefully.
 	InstanceGone bool
 	// DoNotDisrupt says how long a pod's do-not-disrupt annotation holds it.
-	DoNotDisrupt v1alpha1.DoNotDisrupt
+	DoNotDisrupt v1beta1.DoNotDisrupt
 	// Withdrawn is set if the cloud has withdrawn every notice: the node is restored. Nothing
 	// else of the decision applies then.
 	Withdrawn bool
@@ -85,11 +85,11 @@ type Decision struct {
 	ProceedsAt time.Time
 	// Workloads, Budget, Terminations, Hooks and Notifications are those of the governing
 	// policy; Terminations has a default.
-	Workloads     []v1alpha1.Workload
-	Budget        *v1alpha1.Budget
-	Terminations  v1alpha1.Terminations
-	Hooks         []v1alpha1.Hook
-	Notifications []v1alpha1.Notification
+	Workloads     []v1beta1.Workload
+	Budget        *v1beta1.Budget
+	Terminations  v1beta1.Terminations
+	Hooks         []v1beta1.Hook
+	Notifications []v1beta1.Notification
 	// Considered has every policy and rule that was compared, in order, with why it applies or
 	// does not.
 	Considered []Considered
@@ -111,11 +111,11 @@ func Decide(f Facts) (Decision, bool) {
 
 // drainsNow reports whether a node must be drained now, without waiting for anything.
 func (d *Decision) drainsNow() bool {
-	return (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
+	return (d.Action == v1beta1.ActionDrain || d.Action == v1beta1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
 }
 
 // decideOn returns the decision for some notices: the one of the highest rank decides.
-func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
+func decideOn(f Facts, notices []v1beta1.Notice) (Decision, bool) {
 	ruling, ok := notice.Ruling(notices)
 	if !ok {
 		return Decision{}, false
@@ -124,7 +124,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	chosen := q.guard(q.spareProtected(q.spareControlPlane(q.match(f.Policies)), !f.Begun.IsZero()), notices)
 	d := Decision{
 		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices),
-		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall),
+		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1beta1.DoNotDisruptUntilLastCall),
 		Considered:   q.considered,
 	}
 	d.Action, d.Policy, d.Rule = chosen.action, chosen.policy, chosen.rule
@@ -146,16 +146,16 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 
 // moves sets how pods are moved, if they are.
 func (d *Decision) moves(c match) {
-	if c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate {
+	if c.action != v1beta1.ActionDrain && c.action != v1beta1.ActionTerminate {
 		return
 	}
-	d.Strategy = cmp.Or(c.strategy, v1alpha1.StrategyEvict)
-	d.Replacement = cmp.Or(c.replacement, v1alpha1.ReplacementNone)
+	d.Strategy = cmp.Or(c.strategy, v1beta1.StrategyEvict)
+	d.Replacement = cmp.Or(c.replacement, v1beta1.ReplacementNone)
 }
 
 // governedBy sets what applies with any rule of the policy, and with none.
-func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
-	d.Terminations = v1alpha1.Terminations{MaxConcurrent: intstr.FromString(terminationShare)}
+func (d *Decision) governedBy(p *v1beta1.InterruptionPolicy) {
+	d.Terminations = v1beta1.Terminations{MaxConcurrent: intstr.FromString(terminationShare)}
 	if p == nil {
 		return
 	}
@@ -170,8 +170,8 @@ func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
 // shutting down or gone always has a deadline (see ending). A stopped instance that runs again
 // cancels its earlier state changes: if there was no leader meanwhile, its pods would be deleted
 // although they run.
-func counting(f Facts) []v1alpha1.Notice {
-	var counting []v1alpha1.Notice
+func counting(f Facts) []v1beta1.Notice {
+	var counting []v1beta1.Notice
 	lived := notice.Lived(f.Notices, f.Node)
 	for _, n := range notice.Unanswered(f.Notices, f.Answered) {
 		if f.Unconfirmed && notice.NeedsConfirmation(&n) {
@@ -193,7 +193,7 @@ func counting(f Facts) []v1alpha1.Notice {
 // on. If the window does not open in time, it begins an hour before the deadline: late is worse
 // than outside of the window. An instance that its group already terminates does not wait
 // either.
-func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
+func (c match) begin(ruling v1beta1.Notice, deadline *v1beta1.Deadline, now time.Time) startTime {
 	switch {
 	case isTermination(ruling):
 		return c.regardless("its group is taking the instance away")
@@ -220,20 +220,20 @@ func (c match) regardless(because string) startTime {
 }
 
 // due is the effective deadline: that of the notices, or else one that bounds the drain.
-func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
+func (c match) due(f Facts, ruling v1beta1.Notice, notices []v1beta1.Notice) *v1beta1.Deadline {
 	deadline := notice.Deadline(notices)
 	switch {
-	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
+	case c.action != v1beta1.ActionDrain && c.action != v1beta1.ActionTerminate:
 		return deadline
 	case isTermination(ruling) && f.Extended:
 		return c.extended(f, notices, deadline)
-	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
-		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
+	case c.action == v1beta1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
+		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1beta1.DeadlineHard)
 	}
 	return deadline
 }
 
-func isTermination(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
+func isTermination(n v1beta1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
 
 // startTime is when an action may begin, and why not now.
 type startTime struct {

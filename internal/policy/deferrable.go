@@ -3,7 +3,7 @@ package policy
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -12,7 +12,7 @@ import (
 // undoes, or does nothing, has nothing to defer.
 func (d *Decision) Deferrable() bool {
 	switch {
-	case d.Withdrawn, d.InstanceGone, d.Action == v1alpha1.ActionIgnore, isTermination(d.Notice):
+	case d.Withdrawn, d.InstanceGone, d.Action == v1beta1.ActionIgnore, isTermination(d.Notice):
 		return false
 	case isRequested(d.Notice):
 		return true

@@ -8,42 +8,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // governing is a policy with all settings outside of its rules.
-func governing(name string, priority int32, rules ...v1alpha1.Rule) v1alpha1.InterruptionPolicy {
+func governing(name string, priority int32, rules ...v1beta1.Rule) v1beta1.InterruptionPolicy {
 	p := named(name, priority, rules...)
-	p.Spec.Workloads = []v1alpha1.Workload{{Namespaces: []string{"db"}, Order: v1alpha1.OrderLast}}
-	p.Spec.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
-	p.Spec.Terminations = &v1alpha1.Terminations{MaxConcurrent: intstr.FromString("5%")}
-	p.Spec.Hooks = []v1alpha1.Hook{{Name: "page", When: v1alpha1.HookAfterDrain, Webhook: &v1alpha1.Webhook{URL: "https://hooks.example.com/" + name}}}
-	p.Spec.Notifications = []v1alpha1.Notification{{Name: "chat", Webhook: v1alpha1.Webhook{URL: "https://chat.example.com/" + name}}}
+	p.Spec.Workloads = []v1beta1.Workload{{Namespaces: []string{"db"}, Order: v1beta1.OrderLast}}
+	p.Spec.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+	p.Spec.Terminations = &v1beta1.Terminations{MaxConcurrent: intstr.FromString("5%")}
+	p.Spec.Hooks = []v1beta1.Hook{{Name: "page", When: v1beta1.HookAfterDrain, Webhook: &v1beta1.Webhook{URL: "https://hooks.example.com/" + name}}}
+	p.Spec.Notifications = []v1beta1.Notification{{Name: "chat", Webhook: v1beta1.Webhook{URL: "https://chat.example.com/" + name}}}
 	return p
 }
 
 // The governing policy's budget and hooks apply even if a default rule is used.
 func TestEffectivePolicyAppliesWithoutMatchingRule(t *testing.T) {
-	none := v1alpha1.Terminations{MaxConcurrent: intstr.FromString("20%")}
-	db := governing("db", 2, on(v1alpha1.ActionIgnore, notice.KindScheduledChange))
+	none := v1beta1.Terminations{MaxConcurrent: intstr.FromString("20%")}
+	db := governing("db", 2, on(v1beta1.ActionIgnore, notice.KindScheduledChange))
 	for _, c := range []struct {
 		name            string
-		policies        []v1alpha1.InterruptionPolicy
-		notice          v1alpha1.Notice
+		policies        []v1beta1.InterruptionPolicy
+		notice          v1beta1.Notice
 		rules           string
-		effectivePolicy *v1alpha1.InterruptionPolicy
+		effectivePolicy *v1beta1.InterruptionPolicy
 	}{
-		{"its rule rules", []v1alpha1.InterruptionPolicy{db, governing("other", 1)}, scheduled(notice.ActionStop, noon), "db", &db},
-		{"a default rules", []v1alpha1.InterruptionPolicy{governing("other", 1), db}, spot(), "", &db},
-		{"no policy selects the node", []v1alpha1.InterruptionPolicy{selecting(db, v1alpha1.NodeSelector{NodeGroups: []string{"db"}})}, spot(), "", nil},
-		{"it is not valid", []v1alpha1.InterruptionPolicy{governing("db", 2, on("Explode", "*"))}, spot(), "", nil},
+		{"its rule rules", []v1beta1.InterruptionPolicy{db, governing("other", 1)}, scheduled(notice.ActionStop, noon), "db", &db},
+		{"a default rules", []v1beta1.InterruptionPolicy{governing("other", 1), db}, spot(), "", &db},
+		{"no policy selects the node", []v1beta1.InterruptionPolicy{selecting(db, v1beta1.NodeSelector{NodeGroups: []string{"db"}})}, spot(), "", nil},
+		{"it is not valid", []v1beta1.InterruptionPolicy{governing("db", 2, on("Explode", "*"))}, spot(), "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: node(nil), Policies: c.policies})
-			got := v1alpha1.InterruptionPolicySpec{Workloads: d.Workloads, Budget: d.Budget, Terminations: &d.Terminations, Hooks: d.Hooks, Notifications: d.Notifications}
-			want, effectivePolicy := v1alpha1.InterruptionPolicySpec{Terminations: &none}, ""
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{c.notice}, Node: node(nil), Policies: c.policies})
+			got := v1beta1.InterruptionPolicySpec{Workloads: d.Workloads, Budget: d.Budget, Terminations: &d.Terminations, Hooks: d.Hooks, Notifications: d.Notifications}
+			want, effectivePolicy := v1beta1.InterruptionPolicySpec{Terminations: &none}, ""
 			if c.effectivePolicy != nil {
 				want, effectivePolicy = c.effectivePolicy.Spec, c.effectivePolicy.Name
 				want.Nodes, want.Priority, want.Rules = got.Nodes, got.Priority, got.Rules
@@ -56,26 +56,26 @@ func TestEffectivePolicyAppliesWithoutMatchingRule(t *testing.T) {
 }
 
 func TestPodStrategy(t *testing.T) {
-	moved := func(action v1alpha1.Action, strategy v1alpha1.Strategy, replacement v1alpha1.Replacement) v1alpha1.InterruptionPolicy {
+	moved := func(action v1beta1.Action, strategy v1beta1.Strategy, replacement v1beta1.Replacement) v1beta1.InterruptionPolicy {
 		rule := on(action, "*")
 		rule.Strategy, rule.Replacement = strategy, replacement
 		return named("p", 0, rule)
 	}
-	none := named("p", 0, on(v1alpha1.ActionIgnore, notice.KindHealthIssue))
+	none := named("p", 0, on(v1beta1.ActionIgnore, notice.KindHealthIssue))
 	type how struct {
-		v1alpha1.Strategy
-		v1alpha1.Replacement
+		v1beta1.Strategy
+		v1beta1.Replacement
 	}
-	evict, before := how{v1alpha1.StrategyEvict, v1alpha1.ReplacementNone}, how{v1alpha1.StrategyEvict, v1alpha1.ReplacementBefore}
+	evict, before := how{v1beta1.StrategyEvict, v1beta1.ReplacementNone}, how{v1beta1.StrategyEvict, v1beta1.ReplacementBefore}
 	for _, c := range []struct {
 		name   string
-		policy v1alpha1.InterruptionPolicy
-		notice v1alpha1.Notice
+		policy v1beta1.InterruptionPolicy
+		notice v1beta1.Notice
 		want   how
 	}{
-		{"a rule that says nothing evicts", moved(v1alpha1.ActionDrain, "", ""), spot(), evict},
-		{"a rule that says something", moved(v1alpha1.ActionTerminate, v1alpha1.StrategySurge, v1alpha1.ReplacementBefore), spot(), how{v1alpha1.StrategySurge, v1alpha1.ReplacementBefore}},
-		{"an action that moves nothing", moved(v1alpha1.ActionCordon, "", ""), spot(), how{}},
+		{"a rule that says nothing evicts", moved(v1beta1.ActionDrain, "", ""), spot(), evict},
+		{"a rule that says something", moved(v1beta1.ActionTerminate, v1beta1.StrategySurge, v1beta1.ReplacementBefore), spot(), how{v1beta1.StrategySurge, v1beta1.ReplacementBefore}},
+		{"an action that moves nothing", moved(v1beta1.ActionCordon, "", ""), spot(), how{}},
 		{"spot by default", none, spot(), before},
 		{"a capacity reservation by default", none, build("n", notice.KindCapacityReservationInterruption), before},
 		{"an Auto Scaling termination by default", none, build("n", notice.KindAutoScalingTermination), before},
@@ -87,7 +87,7 @@ func TestPodStrategy(t *testing.T) {
 		{"a hint by default", none, rebalance(), how{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: node(nil), Policies: []v1alpha1.InterruptionPolicy{c.policy}})
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{c.notice}, Node: node(nil), Policies: []v1beta1.InterruptionPolicy{c.policy}})
 			if got := (how{d.Strategy, d.Replacement}); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
@@ -99,16 +99,16 @@ func TestFailingInstanceIsOnlyReportedByDefault(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		node    *corev1.Node
-		want    v1alpha1.Action
+		want    v1beta1.Action
 		message string
 	}{
-		{"of a NodePool", ofPool("web"), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks; a policy with action Terminate lets its pool replace it"},
-		{"of a node group", node(map[string]string{"eks.amazonaws.com/nodegroup": "web"}), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks; a policy with action Terminate lets its pool replace it"},
-		{"of none", node(nil), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"},
-		{"no node", nil, v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"},
+		{"of a NodePool", ofPool("web"), v1beta1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks; a policy with action Terminate lets its pool replace it"},
+		{"of a node group", node(map[string]string{"eks.amazonaws.com/nodegroup": "web"}), v1beta1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks; a policy with action Terminate lets its pool replace it"},
+		{"of none", node(nil), v1beta1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"},
+		{"no node", nil, v1beta1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its node belongs to no pool, so nothing would replace it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{build("n", notice.KindInstanceStatus)}, Node: c.node})
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{build("n", notice.KindInstanceStatus)}, Node: c.node})
 			if d.Action != c.want || d.Message != c.message || d.Terminations.MaxConcurrent.String() != "20%" {
 				t.Errorf("%s, %s at a time: %s\nwant %s: %s", d.Action, &d.Terminations.MaxConcurrent, d.Message, c.want, c.message)
 			}
@@ -135,7 +135,7 @@ func TestShares(t *testing.T) {
 }
 
 func TestSelects(t *testing.T) {
-	p := selecting(named("p", 0), v1alpha1.NodeSelector{NodePools: []string{"db"}})
+	p := selecting(named("p", 0), v1beta1.NodeSelector{NodePools: []string{"db"}})
 	if !policy.Selects(&p, ofPool("db")) || policy.Selects(&p, ofPool("web")) {
 		t.Error("it does not go by the NodePool")
 	}

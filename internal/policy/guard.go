@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -32,20 +32,20 @@ func (q *matchContext) howToCorrect() string {
 
 // guard makes the built-in default wait for approval if it replaces an invalid policy, unless
 // the instance terminates in any case.
-func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
+func (q *matchContext) guard(c match, notices []v1beta1.Notice) match {
 	deadline := notice.Deadline(notices)
 	switch {
 	case len(q.invalid) == 0, !begins(c.action):
 	case isTermination(q.notice), notice.IsEstimated(deadline), notice.IsFirm(deadline):
 	default:
-		c.approval = v1alpha1.ApprovalRequired
+		c.approval = v1beta1.ApprovalRequired
 	}
 	return c
 }
 
 // effectivePolicy is the policy whose workloads, budget, hooks and notifications apply; nil: none.
 // Those of an invalid policy do not apply: an invalid part may change the meaning of the others.
-func (q *matchContext) effectivePolicy() *v1alpha1.InterruptionPolicy {
+func (q *matchContext) effectivePolicy() *v1beta1.InterruptionPolicy {
 	if len(q.invalid) > 0 {
 		return nil
 	}
@@ -53,6 +53,6 @@ func (q *matchContext) effectivePolicy() *v1alpha1.InterruptionPolicy {
 }
 
 // begins reports whether an action keeps pods off the node, or moves them.
-func begins(a v1alpha1.Action) bool {
-	return a == v1alpha1.ActionCordon || a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
+func begins(a v1beta1.Action) bool {
+	return a == v1beta1.ActionCordon || a == v1beta1.ActionDrain || a == v1beta1.ActionTerminate
 }

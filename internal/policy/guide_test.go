@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -29,7 +29,7 @@ func TestGuidePoliciesAreValid(t *testing.T) {
 	}
 	for _, block := range blocks {
 		for document := range strings.SplitSeq(block[1], "\n---\n") {
-			var p v1alpha1.InterruptionPolicy
+			var p v1beta1.InterruptionPolicy
 			if err := yaml.UnmarshalStrict([]byte(document), &p); err != nil {
 				t.Errorf("%v in\n%s", err, document)
 			}

@@ -7,22 +7,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // many are policies for other nodes, which all have to be looked at.
-func many(n int) []v1alpha1.InterruptionPolicy {
-	var policies []v1alpha1.InterruptionPolicy
+func many(n int) []v1beta1.InterruptionPolicy {
+	var policies []v1beta1.InterruptionPolicy
 	for i := range n {
-		var rules []v1alpha1.Rule
+		var rules []v1beta1.Rule
 		for j := range 16 {
-			rules = append(rules, v1alpha1.Rule{
-				Name: fmt.Sprint("r", j), Kinds: []string{"*"}, EventTypeCodes: []string{"*-no-such-code"}, Action: v1alpha1.ActionDrain,
-				Window: &v1alpha1.Window{Schedule: "30 2 29 2 *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "Europe/Berlin"},
+			rules = append(rules, v1beta1.Rule{
+				Name: fmt.Sprint("r", j), Kinds: []string{"*"}, EventTypeCodes: []string{"*-no-such-code"}, Action: v1beta1.ActionDrain,
+				Window: &v1beta1.Window{Schedule: "30 2 29 2 *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "Europe/Berlin"},
 			})
 		}
-		policies = append(policies, selecting(named(fmt.Sprintf("p%03d", i), int32(i), rules...), v1alpha1.NodeSelector{MatchLabels: map[string]string{"tier": fmt.Sprint("other-", i)}}))
+		policies = append(policies, selecting(named(fmt.Sprintf("p%03d", i), int32(i), rules...), v1beta1.NodeSelector{MatchLabels: map[string]string{"tier": fmt.Sprint("other-", i)}}))
 	}
 	return policies
 }
@@ -30,13 +30,13 @@ func many(n int) []v1alpha1.InterruptionPolicy {
 // decideWith returns the shortest of a few decisions with that many policies.
 func decideWith(t *testing.T, n int) time.Duration {
 	t.Helper()
-	facts := policy.Facts{Now: noon, Notices: []v1alpha1.Notice{spot()}, Node: node(map[string]string{"tier": "db"}), Policies: many(n)}
+	facts := policy.Facts{Now: noon, Notices: []v1beta1.Notice{spot()}, Node: node(map[string]string{"tier": "db"}), Policies: many(n)}
 	best := time.Hour
 	for range 3 {
 		begun := time.Now()
 		d, ok := policy.Decide(facts)
 		best = min(best, time.Since(begun))
-		if !ok || d.Action != v1alpha1.ActionDrain {
+		if !ok || d.Action != v1beta1.ActionDrain {
 			t.Fatalf("%d policies: %+v", n, d)
 		}
 	}

@@ -8,28 +8,28 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // matchContext is the notice to match, and the policies and rules compared so far.
 type matchContext struct {
 	node       *corev1.Node
-	notice     v1alpha1.Notice
-	says       *v1alpha1.InterruptionPolicy // the governing policy
-	invalid    []string                     // why that policy is not valid
+	notice     v1beta1.Notice
+	says       *v1beta1.InterruptionPolicy // the governing policy
+	invalid    []string                    // why that policy is not valid
 	considered []Considered
 }
 
 // match is the rule that applies.
 type match struct {
 	policy, rule string
-	action       v1alpha1.Action
-	doNotDisrupt v1alpha1.DoNotDisrupt
-	strategy     v1alpha1.Strategy
-	replacement  v1alpha1.Replacement
-	approval     v1alpha1.Approval
-	ifUnanswered v1alpha1.Unanswered
+	action       v1beta1.Action
+	doNotDisrupt v1beta1.DoNotDisrupt
+	strategy     v1beta1.Strategy
+	replacement  v1beta1.Replacement
+	approval     v1beta1.Approval
+	ifUnanswered v1beta1.Unanswered
 	notBefore    time.Duration // zero: not set
 	drainTimeout time.Duration // zero: not set
 	window       *window
@@ -38,7 +38,7 @@ type match struct {
 
 // match returns the first rule of the governing policy for the notice, or else the built-in
 // default.
-func (q *matchContext) match(policies []v1alpha1.InterruptionPolicy) match {
+func (q *matchContext) match(policies []v1beta1.InterruptionPolicy) match {
 	chosen := q.matchPolicies(policies)
 	if chosen == nil {
 		return q.useDefault()
@@ -63,7 +63,7 @@ func (q *matchContext) useDefault() match {
 		because: fmt.Sprintf("built-in default for %s, since %s; %s", subject(q.notice), why+q.howToCorrect(), d.because),
 	}
 	if d.replaces {
-		c.replacement = v1alpha1.ReplacementBefore
+		c.replacement = v1beta1.ReplacementBefore
 	}
 	return c
 }
@@ -71,7 +71,7 @@ func (q *matchContext) useDefault() match {
 // defaultRule is a built-in rule, for notices that no policy matches.
 type defaultRule struct {
 	name   string
-	action v1alpha1.Action
+	action v1beta1.Action
 	// replaces is set if a replacement is started before the drain.
 	replaces bool
 	because  string // ends a sentence that begins with the action
@@ -80,8 +80,8 @@ type defaultRule struct {
 // defaultFor returns the built-in rule for a notice about a node; the node may be nil.
 //
 //nolint:gocyclo // one row for each kind
-func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
-	const drain, notify = v1alpha1.ActionDrain, v1alpha1.ActionNotify
+func defaultFor(n v1beta1.Notice, node *corev1.Node) defaultRule {
+	const drain, notify = v1beta1.ActionDrain, v1beta1.ActionNotify
 	switch n.Kind {
 	case notice.KindSpotInterruption: // two minutes, which cannot be extended
 		return defaultRule{n.Kind, drain, true, "EC2 takes the instance back"}
@@ -117,13 +117,13 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 }
 
 // isGoing reports whether the notice says that the instance is shutting down or gone.
-func isGoing(n v1alpha1.Notice) bool {
+func isGoing(n v1beta1.Notice) bool {
 	return n.Kind == notice.KindInstanceStateChange &&
 		slices.Contains([]string{notice.StateStopping, notice.StateStopped, notice.StateShuttingDown, notice.StateTerminated}, n.InstanceState)
 }
 
 // subject names the notice in a reason.
-func subject(n v1alpha1.Notice) string {
+func subject(n v1beta1.Notice) string {
 	if detail := cmp.Or(n.InstanceState, n.EventTypeCode); detail != "" {
 		return fmt.Sprintf("%s (%s)", n.Kind, detail)
 	}

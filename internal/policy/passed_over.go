@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // passOver returns the decision on the first notice that drains the node now, or else the one
 // for the first notice: a sick instance is drained although a change is planned in twelve days.
-func passOver(f Facts, first Decision, notices []v1alpha1.Notice) (Decision, bool) {
+func passOver(f Facts, first Decision, notices []v1beta1.Notice) (Decision, bool) {
 	for passed := []Decision{first}; ; {
 		notices = notice.Unanswered(notices, []string{passed[len(passed)-1].Notice.ID})
 		next, ok := decideOn(f, notices)

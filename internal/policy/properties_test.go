@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/netresearch/go-cron"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
@@ -20,19 +20,19 @@ type dice struct{ *rand.Rand }
 
 func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
 
-func (d dice) rule() v1alpha1.Rule {
-	r := v1alpha1.Rule{
+func (d dice) rule() v1beta1.Rule {
+	r := v1beta1.Rule{
 		Kinds: []string{pick(d, append(notice.Kinds(), "*", "*", "*", notice.KindScheduledChange)...)},
-		Action: pick(d, v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon,
-			v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionTerminate),
+		Action: pick(d, v1beta1.ActionIgnore, v1beta1.ActionNotify, v1beta1.ActionCordon,
+			v1beta1.ActionDrain, v1beta1.ActionDrain, v1beta1.ActionTerminate),
 		EventTypeCodes: pick(d, nil, nil, nil, []string{"*stop*"}),
 	}
-	if r.Action == v1alpha1.ActionIgnore || r.Action == v1alpha1.ActionNotify {
+	if r.Action == v1beta1.ActionIgnore || r.Action == v1beta1.ActionNotify {
 		return r
 	}
 	if d.IntN(3) == 0 {
-		r.Approval = v1alpha1.ApprovalRequired
-		r.IfUnanswered = pick(d, "", v1alpha1.UnansweredWait, v1alpha1.UnansweredProceed)
+		r.Approval = v1beta1.ApprovalRequired
+		r.IfUnanswered = pick(d, "", v1beta1.UnansweredWait, v1beta1.UnansweredProceed)
 	}
 	if d.IntN(2) == 0 {
 		r.NotBefore = after(pick(d, time.Minute, 20*time.Minute, time.Hour, 61*time.Minute, 5*time.Hour, 48*time.Hour))
@@ -44,7 +44,7 @@ func (d dice) rule() v1alpha1.Rule {
 	return r
 }
 
-func (d dice) notice(i int) v1alpha1.Notice {
+func (d dice) notice(i int) v1beta1.Notice {
 	n := build(fmt.Sprint("n", i), pick(d, append(notice.Kinds(), "SolarFlare", notice.KindScheduledChange, notice.KindScheduledChange)...))
 	n.EventTypeCode = pick(d, "", "instance-stop", "instance-reboot")
 	n.InstanceAction = pick(d, "", notice.ActionStop, notice.ActionReboot, notice.ActionMaintain)
@@ -52,7 +52,7 @@ func (d dice) notice(i int) v1alpha1.Notice {
 	n.Subject = pick(d, "", "a", "b")
 	if d.IntN(3) > 0 {
 		due(noon.Add(time.Duration(d.Int64N(int64(pick(d, 3*time.Minute, 3*time.Hour, 90*time.Hour))))),
-			pick(d, v1alpha1.DeadlineHard, v1alpha1.DeadlineSoft, v1alpha1.DeadlineSoft, v1alpha1.DeadlineSoft))(&n)
+			pick(d, v1beta1.DeadlineHard, v1beta1.DeadlineSoft, v1beta1.DeadlineSoft, v1beta1.DeadlineSoft))(&n)
 	}
 	return n
 }
@@ -64,7 +64,7 @@ func (d dice) facts() policy.Facts {
 	}
 	for i := range d.IntN(5) {
 		p := named(fmt.Sprint("p", i), d.Int32N(3))
-		p.Spec.Rules = []v1alpha1.Rule{d.rule(), d.rule()}
+		p.Spec.Rules = []v1beta1.Rule{d.rule(), d.rule()}
 		p.Spec.Nodes.NodePools = pick(d, nil, nil, []string{"db"})
 		if d.IntN(8) == 0 {
 			p.Spec.Rules[0].Kinds = []string{"Nonsense"}
@@ -98,7 +98,7 @@ func worlds(t *testing.T, check func(t *testing.T, d dice, f policy.Facts, decid
 }
 
 // ruling returns the rule that applies; nil for a default.
-func ruling(f policy.Facts, d policy.Decision) *v1alpha1.Rule {
+func ruling(f policy.Facts, d policy.Decision) *v1beta1.Rule {
 	for i := range f.Policies {
 		for j := range f.Policies[i].Spec.Rules {
 			if f.Policies[i].Name == d.Policy && d.Rule == fmt.Sprintf("rule %d", j+1) {
@@ -195,7 +195,7 @@ func TestDrainStartsInWindow(t *testing.T) {
 	}
 }
 
-func isOpen(t *testing.T, w *v1alpha1.Window, at time.Time) bool {
+func isOpen(t *testing.T, w *v1beta1.Window, at time.Time) bool {
 	t.Helper()
 	zone, err := time.LoadLocation(w.TimeZone)
 	if err != nil {
@@ -214,7 +214,7 @@ func isOpen(t *testing.T, w *v1alpha1.Window, at time.Time) bool {
 func TestNoStartBeforeNotBefore(t *testing.T) {
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
 		r := ruling(f, d)
-		if r == nil || r.NotBefore == nil || d.Deadline == nil || d.Deadline.Type == v1alpha1.DeadlineHard ||
+		if r == nil || r.NotBefore == nil || d.Deadline == nil || d.Deadline.Type == v1beta1.DeadlineHard ||
 			d.Notice.Kind == notice.KindAutoScalingTermination {
 			return
 		}
@@ -240,9 +240,9 @@ func TestApprovalNeverDelays(t *testing.T) {
 				if !without.ProceedsAt.IsZero() {
 					t.Errorf("in place of an invalid policy, it proceeds at %s", without.ProceedsAt)
 				}
-			} else if r == nil || r.Approval != v1alpha1.ApprovalRequired {
+			} else if r == nil || r.Approval != v1beta1.ApprovalRequired {
 				t.Error("approval is awaited that no rule wants")
-			} else if (r.IfUnanswered == v1alpha1.UnansweredProceed) == without.ProceedsAt.IsZero() {
+			} else if (r.IfUnanswered == v1beta1.UnansweredProceed) == without.ProceedsAt.IsZero() {
 				t.Errorf("%q, and it proceeds at %s", r.IfUnanswered, without.ProceedsAt)
 			}
 		}

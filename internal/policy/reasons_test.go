@@ -17,7 +17,7 @@ import (
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
 	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid",
 		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice"}
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/names.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1beta1/names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // matchPolicies finds the governing policy of the node and returns its first rule for the
 // notice, or nil.
-func (q *matchContext) matchPolicies(policies []v1alpha1.InterruptionPolicy) *match {
+func (q *matchContext) matchPolicies(policies []v1beta1.InterruptionPolicy) *match {
 	var chosen *match
 	for _, p := range ranked(policies) {
 		if objection, objects := q.policyMismatch(p); objects {
@@ -30,19 +30,19 @@ func (q *matchContext) matchPolicies(policies []v1alpha1.InterruptionPolicy) *ma
 }
 
 // ranked returns the policies in the order in which they are asked.
-func ranked(policies []v1alpha1.InterruptionPolicy) []*v1alpha1.InterruptionPolicy {
-	var all []*v1alpha1.InterruptionPolicy
+func ranked(policies []v1beta1.InterruptionPolicy) []*v1beta1.InterruptionPolicy {
+	var all []*v1beta1.InterruptionPolicy
 	for i := range policies {
 		all = append(all, &policies[i])
 	}
-	slices.SortFunc(all, func(a, b *v1alpha1.InterruptionPolicy) int {
+	slices.SortFunc(all, func(a, b *v1beta1.InterruptionPolicy) int {
 		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
 // matchRules returns the first rule of the governing policy for the notice, or nil.
-func (q *matchContext) matchRules(p *v1alpha1.InterruptionPolicy) *match {
+func (q *matchContext) matchRules(p *v1beta1.InterruptionPolicy) *match {
 	for i, r := range p.Spec.Rules {
 		if objection, objects := q.ruleMismatch(r); objects {
 			q.consider(p.Name, ruleName(i, r), false, objection)
@@ -62,7 +62,7 @@ func (q *matchContext) matchRules(p *v1alpha1.InterruptionPolicy) *match {
 }
 
 // ruleMismatch says why a rule is not for the notice.
-func (q *matchContext) ruleMismatch(r v1alpha1.Rule) (string, bool) {
+func (q *matchContext) ruleMismatch(r v1beta1.Rule) (string, bool) {
 	if !slices.Contains(r.Kinds, q.notice.Kind) && !slices.Contains(r.Kinds, "*") {
 		return fmt.Sprintf("is for %s, not for %s", strings.Join(r.Kinds, ", "), q.notice.Kind), true
 	}
@@ -73,7 +73,7 @@ func (q *matchContext) ruleMismatch(r v1alpha1.Rule) (string, bool) {
 	return fmt.Sprintf("is for the codes %s, and the notice has %s", strings.Join(r.EventTypeCodes, ", "), cmp.Or(code, "none")), true
 }
 
-func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *match {
+func chosen(p *v1beta1.InterruptionPolicy, i int, what string) *match {
 	r := &p.Spec.Rules[i]
 	c := &match{
 		policy: p.Name, rule: ruleName(i, *r), action: r.Action, doNotDisrupt: r.DoNotDisrupt,
@@ -113,7 +113,7 @@ func matchesCode(pattern, code string) bool {
 }
 
 // ruleName is the reported name of a rule: its name, or its position.
-func ruleName(i int, r v1alpha1.Rule) string {
+func ruleName(i int, r v1beta1.Rule) string {
 	if r.Name != "" {
 		return r.Name
 	}
@@ -121,7 +121,7 @@ func ruleName(i int, r v1alpha1.Rule) string {
 }
 
 // describeRule describes where a rule is in the policy.
-func describeRule(i int, r v1alpha1.Rule) string {
+func describeRule(i int, r v1beta1.Rule) string {
 	if r.Name != "" {
 		return fmt.Sprintf("rule %d (%s)", i+1, r.Name)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -24,7 +24,7 @@ const terminationTime = 2 * time.Minute
 const hookTime = time.Hour
 
 // inTime begins when the window first opens from notBefore on, or else without the window.
-func (c match) inTime(deadline *v1alpha1.Deadline, now time.Time) startTime {
+func (c match) inTime(deadline *v1beta1.Deadline, now time.Time) startTime {
 	from, last := now, deadline.Time.Add(-lead)
 	if c.notBefore != 0 {
 		from = latest(now, deadline.Time.Add(-c.notBefore))
@@ -61,7 +61,7 @@ func (c match) whenOpen(from, now time.Time) startTime {
 }
 
 // before begins d before the deadline.
-func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Time, because string) startTime {
+func (c match) before(deadline *v1beta1.Deadline, d time.Duration, now time.Time, because string) startTime {
 	at := deadline.Time.Add(-d)
 	switch {
 	case !at.After(now) && d > lead:
@@ -75,7 +75,7 @@ func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Tim
 // extended is the deadline of a drain during which Lifeboat sends heartbeats. It is hard,
 // because the hook is completed then and the instance terminates with what is left on it. It is
 // soft if the group retains the instance.
-func (c match) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
+func (c match) extended(f Facts, notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
 	if f.Held && f.ExtendedUntil.IsZero() {
 		return stands
 	}
@@ -83,9 +83,9 @@ func (c match) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Dea
 	if !f.ExtendedUntil.IsZero() && (f.Held || f.ExtendedUntil.Before(at)) {
 		at = f.ExtendedUntil
 	}
-	typ := v1alpha1.DeadlineHard
+	typ := v1beta1.DeadlineHard
 	if f.Retained {
-		typ = v1alpha1.DeadlineSoft
+		typ = v1beta1.DeadlineSoft
 	}
 	if notice.IsFirm(stands) && (f.Retained || stands.Time.Time.Before(at)) {
 		return stands
@@ -95,7 +95,7 @@ func (c match) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Dea
 
 // terminationSince is when the drain began, or when the first notice of the group's
 // termination was received, whichever is earlier.
-func terminationSince(begun time.Time, notices []v1alpha1.Notice) time.Time {
+func terminationSince(begun time.Time, notices []v1beta1.Notice) time.Time {
 	since := begun
 	for i := range notices {
 		if at := notices[i].ReceivedTime.Time; isTermination(notices[i]) && !notices[i].Withdrawn && (since.IsZero() || at.Before(since)) {
@@ -131,24 +131,24 @@ func span(d time.Duration) string {
 
 // disturbs reports whether a scheduled change stops the workloads of the instance. A code that
 // this release does not know has no action, and is only reported.
-func disturbs(n v1alpha1.Notice) bool {
+func disturbs(n v1beta1.Notice) bool {
 	return n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != notice.ActionMaintain
 }
 
 // harden makes the deadline of a scheduled change hard once it is near and nothing is left to
 // wait for: it is no longer moved, and a graceful stop is better than a power cut. If the
 // instance only loses its network or power for a moment, its pods need not be killed for it.
-func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, now time.Time) *v1alpha1.Deadline {
+func harden(n v1beta1.Notice, deadline *v1beta1.Deadline, starts startTime, now time.Time) *v1beta1.Deadline {
 	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
 		return deadline
 	}
-	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
+	return notice.At(deadline.Time.Time, v1beta1.DeadlineHard)
 }
 
 // ending is the deadline of a notice that the instance is shutting down or gone. During the
 // shutdown it is an estimate, even if the record says Hard: records of earlier releases have the
 // time of the notice there.
-func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
+func ending(n v1beta1.Notice) *v1beta1.Deadline {
 	d := notice.ShutdownDeadline(n.InstanceState, issued(n))
 	if n.Deadline != nil && n.Deadline.Type == d.Type {
 		return n.Deadline
@@ -157,7 +157,7 @@ func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
 }
 
 // issued is when the cloud issued the notice, or else when it was received.
-func issued(n v1alpha1.Notice) time.Time {
+func issued(n v1beta1.Notice) time.Time {
 	if n.Time.IsZero() {
 		return n.ReceivedTime.Time
 	}
@@ -166,7 +166,7 @@ func issued(n v1alpha1.Notice) time.Time {
 
 // riskOver is when a node that is only marked is restored.
 func riskOver(d Decision) time.Time {
-	if d.Deadline != nil || (d.Action != v1alpha1.ActionNotify && d.Action != v1alpha1.ActionCordon) {
+	if d.Deadline != nil || (d.Action != v1beta1.ActionNotify && d.Action != v1beta1.ActionCordon) {
 		return time.Time{}
 	}
 	return issued(d.Notice).Add(notice.AtRiskFor)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // checkSettings checks the parts of a policy outside of its rules.
-func checkSettings(spec v1alpha1.InterruptionPolicySpec) problems {
+func checkSettings(spec v1beta1.InterruptionPolicySpec) problems {
 	var found problems
 	for i, w := range spec.Workloads {
 		found.at(entry("workloads", i, w.Name), checkWorkload(w))
@@ -49,7 +49,7 @@ func checkSettings(spec v1alpha1.InterruptionPolicySpec) problems {
 	return found
 }
 
-func checkWorkload(w v1alpha1.Workload) problems {
+func checkWorkload(w v1beta1.Workload) problems {
 	var found problems
 	if len(w.Namespaces) == 0 && w.Selector == nil && len(w.MatchOwnerKinds) == 0 {
 		found.add(workloadForNone)
@@ -70,8 +70,8 @@ func checkWorkload(w v1alpha1.Workload) problems {
 	if slices.Contains(w.MatchOwnerKinds, "") {
 		found.add(workloadEmptyOwner)
 	}
-	among(&found, w.Order, workloadOrder, "", v1alpha1.OrderFirst, v1alpha1.OrderNormal, v1alpha1.OrderLast)
-	among(&found, w.Strategy, workloadStrategy, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategyNever)
+	among(&found, w.Order, workloadOrder, "", v1beta1.OrderFirst, v1beta1.OrderNormal, v1beta1.OrderLast)
+	among(&found, w.Strategy, workloadStrategy, "", v1beta1.StrategyEvict, v1beta1.StrategySurge, v1beta1.StrategyNever)
 	return found
 }
 
@@ -87,7 +87,7 @@ func checkLimit(limit intstr.IntOrString) problems {
 	return found
 }
 
-func checkHook(h v1alpha1.Hook) problems {
+func checkHook(h v1beta1.Hook) problems {
 	var found problems
 	if h.Retries < 0 || h.Retries > mostRetries {
 		found.add(retriesRange, h.Retries)
@@ -124,16 +124,16 @@ func checkReasons(on []string) problems {
 // timeline can have, which are those that a notification can be on, sorted.
 func TimelineReasons() []string {
 	return []string{
-		v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted, v1alpha1.ReasonContradicted, v1alpha1.ReasonCordoned,
-		v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonDrained, v1alpha1.ReasonEvicted,
-		v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonHookFailed, v1alpha1.ReasonHookStarted, v1alpha1.ReasonHookSucceeded,
-		v1alpha1.ReasonInvalid, v1alpha1.ReasonLifecycleActionSent, v1alpha1.ReasonLifecycleHookCompleted,
-		v1alpha1.ReasonLifecycleHookNotManaged, v1alpha1.ReasonLifecycleHookPending, v1alpha1.ReasonMarkedAtRisk,
-		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonNodeConflict, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonNotReplaced,
-		v1alpha1.ReasonNoticeHandled, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold,
-		v1alpha1.ReasonPaused, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonPostponed, v1alpha1.ReasonProtectionOverridden,
-		v1alpha1.ReasonQueued, v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonReplacementFailed,
-		v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonReplacementReleased, v1alpha1.ReasonResumed,
-		v1alpha1.ReasonSurgeReverted, v1alpha1.ReasonSurged, v1alpha1.ReasonTerminated, v1alpha1.ReasonUnconfirmed, v1alpha1.ReasonWithdrawn,
+		v1beta1.ReasonApproved, v1beta1.ReasonAwaitingApproval, v1beta1.ReasonCompleted, v1beta1.ReasonContradicted, v1beta1.ReasonCordoned,
+		v1beta1.ReasonDecided, v1beta1.ReasonDeleted, v1beta1.ReasonDetached, v1beta1.ReasonDrained, v1beta1.ReasonEvicted,
+		v1beta1.ReasonEvictionBlocked, v1beta1.ReasonHookFailed, v1beta1.ReasonHookStarted, v1beta1.ReasonHookSucceeded,
+		v1beta1.ReasonInvalid, v1beta1.ReasonLifecycleActionSent, v1beta1.ReasonLifecycleHookCompleted,
+		v1beta1.ReasonLifecycleHookNotManaged, v1beta1.ReasonLifecycleHookPending, v1beta1.ReasonMarkedAtRisk,
+		v1beta1.ReasonNodeClaimDeleted, v1beta1.ReasonNodeConflict, v1beta1.ReasonNodeDeleted, v1beta1.ReasonNodeRestored, v1beta1.ReasonNotReplaced,
+		v1beta1.ReasonNoticeHandled, v1beta1.ReasonNoticeReceived, v1beta1.ReasonNotifyFailed, v1beta1.ReasonOnHold,
+		v1beta1.ReasonPaused, v1beta1.ReasonPodLost, v1beta1.ReasonPodTerminated, v1beta1.ReasonPostponed, v1beta1.ReasonProtectionOverridden,
+		v1beta1.ReasonQueued, v1beta1.ReasonReleased, v1beta1.ReasonReopened, v1beta1.ReasonReplacementFailed,
+		v1beta1.ReasonReplacementOrdered, v1beta1.ReasonReplacementReady, v1beta1.ReasonReplacementReleased, v1beta1.ReasonResumed,
+		v1beta1.ReasonSurgeReverted, v1beta1.ReasonSurged, v1beta1.ReasonTerminated, v1beta1.ReasonUnconfirmed, v1beta1.ReasonWithdrawn,
 	}
 }

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Lead is how long before a soft deadline it counts as hard and planned actions begin by
@@ -19,7 +19,7 @@ const terminationShare = "20%"
 // Lifeboat's own, EKS managed node groups, eksctl, and kOps instance groups.
 func nodeGroupLabels() []string {
 	return []string{
-		v1alpha1.LabelNodeGroup, "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kops.k8s.io/instancegroup",
+		v1beta1.LabelNodeGroup, "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kops.k8s.io/instancegroup",
 	}
 }
 
@@ -46,7 +46,7 @@ func Pool(node *corev1.Node) string {
 }
 
 // Selects reports whether the budget of a policy counts a node. An invalid policy has no budget.
-func Selects(p *v1alpha1.InterruptionPolicy, node *corev1.Node) bool {
+func Selects(p *v1beta1.InterruptionPolicy, node *corev1.Node) bool {
 	q := &matchContext{node: node}
 	_, objects := q.policyMismatch(p)
 	return !objects && len(Validate(p.Spec)) == 0

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -30,7 +30,7 @@ const (
 // write; none if the policy can be used. It finds what the CRD's rules cannot see, such as kinds
 // that this release does not know. It also repeats the CRD's rules, for policies that were
 // stored before the CRD had them.
-func Validate(spec v1alpha1.InterruptionPolicySpec) []string {
+func Validate(spec v1beta1.InterruptionPolicySpec) []string {
 	found := checkNodes(spec.Nodes)
 	if len(spec.Rules) == 0 {
 		found.add(noRules)
@@ -43,9 +43,9 @@ func Validate(spec v1alpha1.InterruptionPolicySpec) []string {
 }
 
 // ValidateNodes returns the problems of a policy's selector. Such a policy selects no node.
-func ValidateNodes(spec v1alpha1.InterruptionPolicySpec) []string { return checkNodes(spec.Nodes) }
+func ValidateNodes(spec v1beta1.InterruptionPolicySpec) []string { return checkNodes(spec.Nodes) }
 
-func checkNodes(nodes v1alpha1.NodeSelector) problems {
+func checkNodes(nodes v1beta1.NodeSelector) problems {
 	var found problems
 	if slices.Contains(nodes.NodePools, "") {
 		found.add(nodesEmptyPool)
@@ -65,7 +65,7 @@ func checkNodes(nodes v1alpha1.NodeSelector) problems {
 	return found
 }
 
-func checkRule(r v1alpha1.Rule) problems {
+func checkRule(r v1beta1.Rule) problems {
 	var found problems
 	if len(r.Kinds) == 0 {
 		found.add(noKinds, knownKinds())
@@ -94,16 +94,16 @@ func checkRule(r v1alpha1.Rule) problems {
 }
 
 // checkWords finds values that this release does not know.
-func checkWords(r v1alpha1.Rule) problems {
+func checkWords(r v1beta1.Rule) problems {
 	var found problems
 	among(&found, r.Action, unknownAction,
-		v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionTerminate)
-	among(&found, r.Approval, unknownApproval, "", v1alpha1.ApprovalRequired, v1alpha1.ApprovalNone)
-	among(&found, r.IfUnanswered, unknownUnanswered, "", v1alpha1.UnansweredWait, v1alpha1.UnansweredProceed)
+		v1beta1.ActionIgnore, v1beta1.ActionNotify, v1beta1.ActionCordon, v1beta1.ActionDrain, v1beta1.ActionTerminate)
+	among(&found, r.Approval, unknownApproval, "", v1beta1.ApprovalRequired, v1beta1.ApprovalNone)
+	among(&found, r.IfUnanswered, unknownUnanswered, "", v1beta1.UnansweredWait, v1beta1.UnansweredProceed)
 	among(&found, r.DoNotDisrupt, unknownWorth,
-		"", v1alpha1.DoNotDisruptRespect, v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore)
-	among(&found, r.Strategy, unknownStrategy, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge)
-	among(&found, r.Replacement, unknownReplace, "", v1alpha1.ReplacementBefore, v1alpha1.ReplacementNone)
+		"", v1beta1.DoNotDisruptRespect, v1beta1.DoNotDisruptUntilLastCall, v1beta1.DoNotDisruptIgnore)
+	among(&found, r.Strategy, unknownStrategy, "", v1beta1.StrategyEvict, v1beta1.StrategySurge)
+	among(&found, r.Replacement, unknownReplace, "", v1beta1.ReplacementBefore, v1beta1.ReplacementNone)
 	return found
 }
 
@@ -115,11 +115,11 @@ func among[T ~string](found *problems, word T, f form, known ...T) {
 }
 
 // checkSense finds fields that have no effect together with the rest of the rule.
-func checkSense(r v1alpha1.Rule) problems {
+func checkSense(r v1beta1.Rule) problems {
 	var found problems
-	moves := r.Action == v1alpha1.ActionDrain || r.Action == v1alpha1.ActionTerminate
-	begins := moves || r.Action == v1alpha1.ActionCordon
-	requires := r.Approval == v1alpha1.ApprovalRequired
+	moves := r.Action == v1beta1.ActionDrain || r.Action == v1beta1.ActionTerminate
+	begins := moves || r.Action == v1beta1.ActionCordon
+	requires := r.Approval == v1beta1.ApprovalRequired
 	for _, c := range []struct {
 		field string
 		given bool
@@ -137,7 +137,7 @@ func checkSense(r v1alpha1.Rule) problems {
 			found.add(c.form, c.field)
 		}
 	}
-	unbounded := r.Action == v1alpha1.ActionTerminate || slices.Contains(r.Kinds, "*") || slices.Contains(r.Kinds, notice.KindAutoScalingTermination)
+	unbounded := r.Action == v1beta1.ActionTerminate || slices.Contains(r.Kinds, "*") || slices.Contains(r.Kinds, notice.KindAutoScalingTermination)
 	if r.DrainTimeout != nil && moves && !unbounded {
 		found.add(noSenseDrainTime)
 	}

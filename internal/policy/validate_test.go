@@ -5,36 +5,36 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 func wrongBasics() []wrong {
-	windowed := func(w *v1alpha1.Window) v1alpha1.InterruptionPolicySpec {
-		rule := on(v1alpha1.ActionDrain, "*")
+	windowed := func(w *v1beta1.Window) v1beta1.InterruptionPolicySpec {
+		rule := on(v1beta1.ActionDrain, "*")
 		rule.Window = w
 		return named("p", 0, rule).Spec
 	}
-	good := named("p", 0, on(v1alpha1.ActionDrain, "*"))
+	good := named("p", 0, on(v1beta1.ActionDrain, "*"))
 	const example = `; write minute hour day-of-month month day-of-week, such as "0 2 * * *" for 02:00 every day`
 	return []wrong{
 		{"a good policy", named("p", 0,
-			v1alpha1.Rule{Kinds: notice.Kinds(), Action: v1alpha1.ActionDrain, DoNotDisrupt: v1alpha1.DoNotDisruptRespect, Window: window("0 2 * * MON-FRI", time.Hour, "Europe/Berlin")},
-			on(v1alpha1.ActionIgnore, "*"),
+			v1beta1.Rule{Kinds: notice.Kinds(), Action: v1beta1.ActionDrain, DoNotDisrupt: v1beta1.DoNotDisruptRespect, Window: window("0 2 * * MON-FRI", time.Hour, "Europe/Berlin")},
+			on(v1beta1.ActionIgnore, "*"),
 		).Spec, nil},
-		{"no rules", v1alpha1.InterruptionPolicySpec{}, []string{"it has no rules: write at least one, or delete the policy"}},
-		{"a rule with nothing in it", named("p", 0, v1alpha1.Rule{}).Spec, []string{
+		{"no rules", v1beta1.InterruptionPolicySpec{}, []string{"it has no rules: write at least one, or delete the policy"}},
+		{"a rule with nothing in it", named("p", 0, v1beta1.Rule{}).Spec, []string{
 			`rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, Requested, or "*" for all`,
 			`rule 1: unknown action "": write Ignore, Notify, Cordon, Drain or Terminate`,
 		}},
-		{"an unknown kind", named("p", 0, on(v1alpha1.ActionDrain, "*"), v1alpha1.Rule{Name: "typo", Kinds: []string{"Spot"}, Action: v1alpha1.ActionDrain}).Spec, []string{
+		{"an unknown kind", named("p", 0, on(v1beta1.ActionDrain, "*"), v1beta1.Rule{Name: "typo", Kinds: []string{"Spot"}, Action: v1beta1.ActionDrain}).Spec, []string{
 			`rule 2 (typo): unknown kind "Spot": write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, Requested, or "*" for all`,
 		}},
-		{"unknown words", named("p", 0, v1alpha1.Rule{Kinds: []string{"*"}, Action: "Evacuate", DoNotDisrupt: "Maybe"}).Spec, []string{
+		{"unknown words", named("p", 0, v1beta1.Rule{Kinds: []string{"*"}, Action: "Evacuate", DoNotDisrupt: "Maybe"}).Spec, []string{
 			`rule 1: unknown action "Evacuate": write Ignore, Notify, Cordon, Drain or Terminate`,
 			`rule 1: unknown doNotDisrupt "Maybe": write Respect, UntilLastCall or Ignore`,
 		}},
-		{"a window that has nothing to delay", named("p", 0, v1alpha1.Rule{Kinds: []string{"*"}, Action: v1alpha1.ActionNotify, Window: window("0 2 * * *", time.Hour, "")}).Spec, []string{
+		{"a window that has nothing to delay", named("p", 0, v1beta1.Rule{Kinds: []string{"*"}, Action: v1beta1.ActionNotify, Window: window("0 2 * * *", time.Hour, "")}).Spec, []string{
 			"rule 1: window only makes sense with action Cordon, Drain or Terminate; remove it, or change the action",
 		}},
 		{"a schedule of six fields", windowed(window("0 0 2 * * *", time.Hour, "")), []string{`rule 1: window: schedule "0 0 2 * * *" is not one: it has 6 fields, not 5` + example}},
@@ -47,16 +47,16 @@ func wrongBasics() []wrong {
 		{"a duration that is too long", windowed(window("0 2 * * *", 169*time.Hour, "")), []string{"rule 1: window: duration must be between 1m and 168h, such as 2h"}},
 		{"an unknown zone", windowed(window("0 2 * * *", time.Hour, "Europe/Atlantis")), []string{`rule 1: window: time zone "Europe/Atlantis" is not an IANA name: write UTC or one such as Europe/Berlin`}},
 		{"the zone of whatever machine it runs on", windowed(window("0 2 * * *", time.Hour, "Local")), []string{`rule 1: window: time zone "Local" is not an IANA name: write UTC or one such as Europe/Berlin`}},
-		{"an empty pool", selecting(good, v1alpha1.NodeSelector{NodePools: []string{""}}).Spec, []string{
+		{"an empty pool", selecting(good, v1beta1.NodeSelector{NodePools: []string{""}}).Spec, []string{
 			"nodes.nodePools has an empty name: write the name of a Karpenter NodePool, or remove the entry",
 		}},
-		{"an empty node group", selecting(good, v1alpha1.NodeSelector{NodeGroups: []string{"db", ""}}).Spec, []string{
+		{"an empty node group", selecting(good, v1beta1.NodeSelector{NodeGroups: []string{"db", ""}}).Spec, []string{
 			"nodes.nodeGroups has an empty name: write the name of a node group, or remove the entry",
 		}},
-		{"a label that no node can have", selecting(good, v1alpha1.NodeSelector{MatchLabels: map[string]string{"tier": "a b"}}).Spec, []string{
+		{"a label that no node can have", selecting(good, v1beta1.NodeSelector{MatchLabels: map[string]string{"tier": "a b"}}).Spec, []string{
 			`nodes.matchLabels: values[0][tier]: Invalid value: "a b": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'); write a key and a value that a label can have`,
 		}},
-		{"an expression without values", selecting(good, v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{"an expression without values", selecting(good, v1beta1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "tier", Operator: metav1.LabelSelectorOpExists},
 			{Key: "tier", Operator: metav1.LabelSelectorOpIn},
 		}}).Spec, []string{

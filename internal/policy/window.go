@@ -7,7 +7,7 @@ import (
 
 	"github.com/netresearch/go-cron"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Bounds of a window's duration; the CRD has the same.
@@ -16,7 +16,7 @@ const (
 	longestWindow  = 7 * 24 * time.Hour
 )
 
-// window is a parsed v1alpha1.Window.
+// window is a parsed v1beta1.Window.
 type window struct {
 	schedule cron.Schedule
 	duration time.Duration
@@ -40,7 +40,7 @@ func (w window) openingAt(at time.Time) time.Time {
 }
 
 // parseWindow parses a window, or says what to write instead.
-func parseWindow(in v1alpha1.Window) (window, problems) {
+func parseWindow(in v1beta1.Window) (window, problems) {
 	w := window{duration: in.Duration.Duration, location: time.UTC}
 	var found problems
 	if w.duration < shortestWindow || w.duration > longestWindow {

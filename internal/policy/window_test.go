@@ -7,12 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-func window(schedule string, duration time.Duration, zone string) *v1alpha1.Window {
-	return &v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: duration}, TimeZone: zone}
+func window(schedule string, duration time.Duration, zone string) *v1beta1.Window {
+	return &v1beta1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: duration}, TimeZone: zone}
 }
 
 func TestWindows(t *testing.T) {
@@ -21,7 +21,7 @@ func TestWindows(t *testing.T) {
 	newYork := window("30 1 * * *", time.Hour, "America/New_York")
 	for _, c := range []struct {
 		name     string
-		window   *v1alpha1.Window
+		window   *v1beta1.Window
 		now      string
 		deadline string // soft, unless it ends with !
 		want     string // empty: now
@@ -66,17 +66,17 @@ func TestWindows(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := rebalance()
 			if at, hard := strings.CutSuffix(c.deadline, "!"); at != "" {
-				typ := v1alpha1.DeadlineSoft
+				typ := v1beta1.DeadlineSoft
 				if hard {
-					typ = v1alpha1.DeadlineHard
+					typ = v1beta1.DeadlineHard
 				}
 				due(moment(t, at), typ)(&n)
 			}
-			rule := on(v1alpha1.ActionDrain, "*")
+			rule := on(v1beta1.ActionDrain, "*")
 			rule.Window = c.window
 			d, _ := policy.Decide(policy.Facts{
-				Now: moment(t, c.now), Notices: []v1alpha1.Notice{n}, Node: node(nil),
-				Policies: []v1alpha1.InterruptionPolicy{named("p", 0, rule)},
+				Now: moment(t, c.now), Notices: []v1beta1.Notice{n}, Node: node(nil),
+				Policies: []v1beta1.InterruptionPolicy{named("p", 0, rule)},
 			})
 			if d.Policy != "p" {
 				t.Fatalf("the policy does not rule: %+v", d.Considered)
@@ -110,9 +110,9 @@ func TestWindowsMatchMinuteByMinuteSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, day := range []time.Time{time.Date(2026, 3, 7, 20, 0, 0, 0, time.UTC), time.Date(2026, 3, 28, 20, 0, 0, 0, time.UTC), time.Date(2026, 10, 24, 20, 0, 0, 0, time.UTC), time.Date(2026, 10, 31, 20, 0, 0, 0, time.UTC)} {
-			rule := on(v1alpha1.ActionDrain, "*")
+			rule := on(v1beta1.ActionDrain, "*")
 			rule.Window = window("15 1 * * *", 75*time.Minute, zone)
-			facts := policy.Facts{Notices: []v1alpha1.Notice{rebalance()}, Node: node(nil), Policies: []v1alpha1.InterruptionPolicy{named("p", 0, rule)}}
+			facts := policy.Facts{Notices: []v1beta1.Notice{rebalance()}, Node: node(nil), Policies: []v1beta1.InterruptionPolicy{named("p", 0, rule)}}
 			for facts.Now = day; facts.Now.Before(day.Add(14 * time.Hour)); facts.Now = facts.Now.Add(5 * time.Minute) {
 				open := false
 				for back := range 75 {

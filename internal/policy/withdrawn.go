@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -18,9 +18,9 @@ func withdrawn(f Facts) (Decision, bool) {
 	q := &matchContext{node: f.Node, notice: last}
 	q.match(f.Policies)
 	d := Decision{
-		Decision: v1alpha1.Decision{
-			Action:  v1alpha1.ActionIgnore,
-			Message: fmt.Sprintf("%s: %s", v1alpha1.ActionIgnore, whyWithdrawn(f, last)),
+		Decision: v1beta1.Decision{
+			Action:  v1beta1.ActionIgnore,
+			Message: fmt.Sprintf("%s: %s", v1beta1.ActionIgnore, whyWithdrawn(f, last)),
 		},
 		Notice: last, Withdrawn: true,
 	}
@@ -28,7 +28,7 @@ func withdrawn(f Facts) (Decision, bool) {
 	return d, true
 }
 
-func whyWithdrawn(f Facts, last v1alpha1.Notice) string {
+func whyWithdrawn(f Facts, last v1beta1.Notice) string {
 	if last.Kind == notice.KindInstanceStateChange && !notice.Lived(f.Notices, f.Node).IsZero() {
 		return "the instance was started again after it was stopped"
 	}

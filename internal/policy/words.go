@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -76,7 +76,7 @@ const (
 )
 
 // leaves says what the group does with the instance.
-func leaves(n v1alpha1.Notice) string {
+func leaves(n v1beta1.Notice) string {
 	if n.InstanceAction == notice.ActionReturn {
 		return "its Auto Scaling group takes the instance back into its warm pool"
 	}

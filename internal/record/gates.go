@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
 // Hold returns the hold that is in force at a time, or nil.
-func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.UserAction {
+func Hold(in *v1beta1.Interruption, at time.Time) *v1beta1.UserAction {
 	hold := counted(in.Spec.Hold, at)
 	if hold == nil || (hold.Until != nil && !at.Before(hold.Until.Time)) || !hold.Time.After(Since(&in.Status)) {
 		return nil
@@ -21,7 +21,7 @@ func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.UserAction {
 
 // Released is when the latest hold ended, by a person or because it expired; zero: there was
 // none. It is never in the future.
-func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
+func Released(in *v1beta1.Interruption, now time.Time) time.Time {
 	var at time.Time
 	if hold := counted(in.Spec.Hold, now); hold != nil && hold.Until != nil && hold.Time.After(Since(&in.Status)) {
 		at = hold.Until.Time
@@ -36,7 +36,7 @@ func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
 }
 
 // HoldGate is the gate of a hold.
-func HoldGate(hold *v1alpha1.UserAction) drain.Gate {
+func HoldGate(hold *v1beta1.UserAction) drain.Gate {
 	g := drain.Gate{Why: hold.By + " holds it"}
 	if hold.Note != "" {
 		g.Why += fmt.Sprintf(" (%s)", hold.Note)
@@ -49,7 +49,7 @@ func HoldGate(hold *v1alpha1.UserAction) drain.Gate {
 }
 
 // GoAhead is when a person last approved, or zero.
-func GoAhead(in *v1alpha1.Interruption, now time.Time) time.Time {
+func GoAhead(in *v1beta1.Interruption, now time.Time) time.Time {
 	if say := counted(in.Spec.Approval, now); say != nil {
 		return say.Time.Time
 	}
@@ -57,8 +57,8 @@ func GoAhead(in *v1alpha1.Interruption, now time.Time) time.Time {
 }
 
 // Hook is the status of a hook, or nil if it has not begun.
-func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
-	if i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == name }); i >= 0 {
+func Hook(status []v1beta1.HookStatus, name string) *v1beta1.HookStatus {
+	if i := slices.IndexFunc(status, func(s v1beta1.HookStatus) bool { return s.Name == name }); i >= 0 {
 		return &status[i]
 	}
 	return nil
@@ -66,13 +66,13 @@ func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 
 // Holds reports whether a hook has used up its tries and holds the drain: it was not approved
 // since.
-func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
-	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hooks.IsFinished(*h, *s, goAhead)
+func Holds(h *v1beta1.Hook, s *v1beta1.HookStatus, goAhead time.Time) bool {
+	return s != nil && s.State == v1beta1.HookFailed && s.CompletionTime != nil && !hooks.IsFinished(*h, *s, goAhead)
 }
 
 // HookGate returns the gate of a hook before the drain, and whether it is closed. node is the
 // argument for `lifeboat approve`.
-func HookGate(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
+func HookGate(h *v1beta1.Hook, s *v1beta1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
 	why := hooks.WaitReason(*h, s, hooks.Subject{Node: node}, goAhead)
 	return drain.Gate{Why: why}, why != ""
 }

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -27,7 +27,7 @@ const degradedFor = 24 * time.Hour
 
 // Needs returns what an Interruption needs from a person. program is the name that the user
 // calls the CLI by.
-func Needs(in *v1alpha1.Interruption, program string, now time.Time) []Need {
+func Needs(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	all := wiringNeeds(in, program, now)
 	add := func(since time.Time, why, command string) {
 		n := Need{Interruption: in.Name, Node: NodeName(in), Why: why, Command: program + " " + command + " " + argument(in)}
@@ -46,24 +46,24 @@ func Needs(in *v1alpha1.Interruption, program string, now time.Time) []Need {
 	if hold := Hold(in, now); hold != nil {
 		add(hold.Time.Time, HoldGate(hold).Why, "release")
 	}
-	if c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionCorroborated); c != nil && c.Status != "True" {
+	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionCorroborated); c != nil && c.Status != "True" {
 		add(c.LastTransitionTime.Time, c.Message, "explain")
 	}
 	for i := range Drain(&in.Status).Hooks {
 		h := &Drain(&in.Status).Hooks[i]
-		if h.State == v1alpha1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {
+		if h.State == v1beta1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {
 			add(h.CompletionTime.Time, fmt.Sprintf("hook %s failed: %s", h.Name, h.Message), "explain")
 		}
 	}
-	if in.Status.Kind == notice.KindRequested && in.Status.Phase == v1alpha1.PhaseDrained {
+	if in.Status.Kind == notice.KindRequested && in.Status.Phase == v1beta1.PhaseDrained {
 		add(time.Time{}, "is drained, as a person requested", "uncordon")
 	}
 	return all
 }
 
 // wiringNeeds returns that the queue did not deliver a notice about the instance.
-func wiringNeeds(in *v1alpha1.Interruption, program string, now time.Time) []Need {
-	c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+func wiringNeeds(in *v1beta1.Interruption, program string, now time.Time) []Need {
+	c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
 	if c == nil || c.Status != "True" || now.Sub(c.LastTransitionTime.Time) > degradedFor {
 		return nil
 	}
@@ -73,7 +73,7 @@ func wiringNeeds(in *v1alpha1.Interruption, program string, now time.Time) []Nee
 
 // argument returns what a command about an Interruption takes. The API server does not check the
 // name of the node in it, and a person pastes the command into a shell.
-func argument(in *v1alpha1.Interruption) string {
+func argument(in *v1beta1.Interruption) string {
 	if name := NodeName(in); nodeArgument.MatchString(name) {
 		return name
 	}
@@ -92,7 +92,7 @@ func SortNeeds(all []Need) {
 	})
 }
 
-func decision(in *v1alpha1.Interruption) string {
+func decision(in *v1beta1.Interruption) string {
 	if in.Status.Decision == nil {
 		return ""
 	}

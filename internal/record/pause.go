@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -18,12 +18,12 @@ import (
 const MaxPause = 24 * time.Hour
 
 // PauseInForce reports whether a pause is in force at a time.
-func PauseInForce(p *v1alpha1.Pause, at time.Time) bool {
+func PauseInForce(p *v1beta1.Pause, at time.Time) bool {
 	return !at.Before(p.Spec.StartTime.Time) && at.Before(PauseEnd(p))
 }
 
 // PauseEnd is when a pause ends.
-func PauseEnd(p *v1alpha1.Pause) time.Time {
+func PauseEnd(p *v1beta1.Pause) time.Time {
 	if last := p.Spec.StartTime.Add(MaxPause); last.Before(p.Spec.Until.Time) {
 		return last
 	}
@@ -32,8 +32,8 @@ func PauseEnd(p *v1alpha1.Pause) time.Time {
 
 // PauseOf returns the pause that is in force for a node, or nil. Of several, one that stops
 // everything counts first, and then the one that ends last. node may be nil.
-func PauseOf(all []v1alpha1.Pause, node *corev1.Node, at time.Time) *v1alpha1.Pause {
-	var found *v1alpha1.Pause
+func PauseOf(all []v1beta1.Pause, node *corev1.Node, at time.Time) *v1beta1.Pause {
+	var found *v1beta1.Pause
 	for i := range all {
 		p := &all[i]
 		if !PauseInForce(p, at) || !pauses(p, node) {
@@ -47,17 +47,17 @@ func PauseOf(all []v1alpha1.Pause, node *corev1.Node, at time.Time) *v1alpha1.Pa
 	return found
 }
 
-func pauses(p *v1alpha1.Pause, node *corev1.Node) bool {
+func pauses(p *v1beta1.Pause, node *corev1.Node) bool {
 	return p.Spec.NodePool == "" || node != nil && policy.NodePool(node) == p.Spec.NodePool
 }
 
 // StopsEverything reports whether a pause also stops what has a deadline that people cannot move.
-func StopsEverything(p *v1alpha1.Pause) bool { return p.Spec.Stops == v1alpha1.PauseEverything }
+func StopsEverything(p *v1beta1.Pause) bool { return p.Spec.Stops == v1beta1.PauseEverything }
 
 // Decide decides about an Interruption under a pause, which may be nil. It returns the pause if
 // that stops the action. A pause is a hold: Lifeboat sets no deadline of its own meanwhile.
 // adjust changes the decision of policy.
-func Decide(f policy.Facts, p *v1alpha1.Pause, adjust func(policy.Decision) policy.Decision) (policy.Decision, *v1alpha1.Pause, bool) {
+func Decide(f policy.Facts, p *v1beta1.Pause, adjust func(policy.Decision) policy.Decision) (policy.Decision, *v1beta1.Pause, bool) {
 	if p != nil {
 		held := f
 		held.Held = true
@@ -71,12 +71,12 @@ func Decide(f policy.Facts, p *v1alpha1.Pause, adjust func(policy.Decision) poli
 }
 
 // stops reports whether a pause stops an action.
-func stops(p *v1alpha1.Pause, d *policy.Decision) bool {
+func stops(p *v1beta1.Pause, d *policy.Decision) bool {
 	return StopsEverything(p) || d.Deferrable()
 }
 
 // PauseGate is the gate of a pause.
-func PauseGate(p *v1alpha1.Pause) drain.Gate {
+func PauseGate(p *v1beta1.Pause) drain.Gate {
 	until := PauseEnd(p)
 	whole := "the cluster"
 	if p.Spec.NodePool != "" {
@@ -92,8 +92,8 @@ func PauseGate(p *v1alpha1.Pause) drain.Gate {
 
 // Resumed is when the last pause of an Interruption ended, as its status says; zero: there was
 // none. If the status says that a pause stops it, that pause ends now.
-func Resumed(s *v1alpha1.InterruptionStatus, now time.Time) time.Time {
-	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionPaused)
+func Resumed(s *v1beta1.InterruptionStatus, now time.Time) time.Time {
+	c := meta.FindStatusCondition(s.Conditions, v1beta1.ConditionPaused)
 	switch {
 	case c == nil:
 		return time.Time{}
@@ -104,7 +104,7 @@ func Resumed(s *v1alpha1.InterruptionStatus, now time.Time) time.Time {
 }
 
 // OldestPause is the start of the longest pause that is in force; zero: there is none.
-func OldestPause(all []v1alpha1.Pause, now time.Time) (since time.Time) {
+func OldestPause(all []v1beta1.Pause, now time.Time) (since time.Time) {
 	for i := range all {
 		if PauseInForce(&all[i], now) {
 			earlier(&since, all[i].Spec.StartTime.Time)
@@ -114,8 +114,8 @@ func OldestPause(all []v1alpha1.Pause, now time.Time) (since time.Time) {
 }
 
 // IsPaused reports whether a pause stops an Interruption, as its status says.
-func IsPaused(in *v1alpha1.Interruption) bool {
-	return !notice.Finished(in) && meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionPaused)
+func IsPaused(in *v1beta1.Interruption) bool {
+	return !notice.Finished(in) && meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionPaused)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -126,7 +126,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // ResumeCommand is the command that ends a pause.
-func ResumeCommand(p *v1alpha1.Pause, program string) string {
+func ResumeCommand(p *v1beta1.Pause, program string) string {
 	if p.Spec.NodePool != "" {
 		return program + " resume --nodepool " + p.Spec.NodePool
 	}
@@ -134,7 +134,7 @@ func ResumeCommand(p *v1alpha1.Pause, program string) string {
 }
 
 // PauseNeeds returns what pauses that are in force need from a person.
-func PauseNeeds(all []v1alpha1.Pause, program string, now time.Time) []Need {
+func PauseNeeds(all []v1beta1.Pause, program string, now time.Time) []Need {
 	needs := []Need{}
 	for i := range all {
 		if p := &all[i]; PauseInForce(p, now) {
@@ -146,7 +146,7 @@ func PauseNeeds(all []v1alpha1.Pause, program string, now time.Time) []Need {
 }
 
 // CountPauses counts the pauses that are in force: those that stop everything, and the others.
-func CountPauses(all []v1alpha1.Pause, now time.Time) (everything, deferrable int) {
+func CountPauses(all []v1beta1.Pause, now time.Time) (everything, deferrable int) {
 	for i := range all {
 		switch {
 		case !PauseInForce(&all[i], now):

@@ -3,7 +3,7 @@ package record
 import (
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // maxClockSkew is how far the clock of the person who approves or holds may be ahead.
@@ -11,7 +11,7 @@ const maxClockSkew = 5 * time.Minute
 
 // counted returns a person's action, or nil if its time lies in the future. Otherwise one
 // approval could approve every later interruption of the same instance.
-func counted(a *v1alpha1.UserAction, now time.Time) *v1alpha1.UserAction {
+func counted(a *v1beta1.UserAction, now time.Time) *v1beta1.UserAction {
 	if a == nil || a.Time.After(now.Add(maxClockSkew)) {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -20,8 +20,8 @@ func TestFutureActionsAreIgnored(t *testing.T) {
 		"beyond any clock's skew": {5*time.Minute + time.Second, false},
 		"another century":         {200 * 365 * 24 * time.Hour, false},
 	} {
-		a := &v1alpha1.UserAction{By: "ada", Time: metav1.NewMicroTime(clock.Add(tc.ahead))}
-		in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Approval: a, Hold: a}}
+		a := &v1beta1.UserAction{By: "ada", Time: metav1.NewMicroTime(clock.Add(tc.ahead))}
+		in := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{Approval: a, Hold: a}}
 		if got := record.Hold(in, clock) != nil; got != tc.counts {
 			t.Errorf("%s: the hold counts: %v", name, got)
 		}

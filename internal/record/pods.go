@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // PodHistory is what an Interruption records about one pod. A zero time is not recorded.
@@ -71,7 +71,7 @@ func PodsIn(message string) []string {
 
 // Pods returns the history of each pod of the current drain, in the order in which they are
 // recorded. The timeline is bounded, so it can lack pods of a large node.
-func Pods(in *v1alpha1.Interruption) []PodHistory {
+func Pods(in *v1beta1.Interruption) []PodHistory {
 	h := histories{byPod: map[string]*PodHistory{}}
 	first := FirstNotice(in)
 	for i := range in.Status.Timeline {
@@ -103,11 +103,11 @@ func (h *histories) of(pod string) *PodHistory {
 }
 
 // read adds what a timeline entry says about pods.
-func (h *histories) read(e *v1alpha1.TimelineEntry) {
+func (h *histories) read(e *v1beta1.TimelineEntry) {
 	switch e.Reason {
-	case v1alpha1.ReasonPodTerminated:
+	case v1beta1.ReasonPodTerminated:
 		h.left(e)
-	case v1alpha1.ReasonPodLost:
+	case v1beta1.ReasonPodLost:
 		_, list, _ := strings.Cut(strings.TrimPrefix(e.Message, drillPrefix), ": ")
 		for _, pod := range strings.Split(morePods.ReplaceAllString(list, ""), ", ") {
 			if onePod.MatchString(pod) {
@@ -115,21 +115,21 @@ func (h *histories) read(e *v1alpha1.TimelineEntry) {
 				p.State, p.Reason, p.Gone = PodLost, "it was still there when its instance went", e.Time.Time
 			}
 		}
-	case v1alpha1.ReasonSurged:
+	case v1beta1.ReasonSurged:
 		for _, named := range podsIn(e.Message) {
 			h.of(named.pod).Surged = e.Time.Time
 		}
-	case v1alpha1.ReasonEvicted, v1alpha1.ReasonDeleted, v1alpha1.ReasonProtectionOverridden:
+	case v1beta1.ReasonEvicted, v1beta1.ReasonDeleted, v1beta1.ReasonProtectionOverridden:
 		for _, named := range podsIn(e.Message) {
 			p := h.of(named.pod)
 			p.Asked, p.Reason = e.Time.Time, named.what
-			p.Overridden = e.Reason == v1alpha1.ReasonProtectionOverridden
+			p.Overridden = e.Reason == v1beta1.ReasonProtectionOverridden
 		}
 	}
 }
 
 // left reads an entry such as "left shop/web-1 (3s of 30s grace), shop/web-2 and 4 more".
-func (h *histories) left(e *v1alpha1.TimelineEntry) {
+func (h *histories) left(e *v1beta1.TimelineEntry) {
 	list := strings.TrimPrefix(strings.TrimPrefix(e.Message, drillPrefix), "left ")
 	for _, part := range strings.Split(morePods.ReplaceAllString(list, ""), ", ") {
 		m := departure.FindStringSubmatch(part)
@@ -148,7 +148,7 @@ func (h *histories) left(e *v1alpha1.TimelineEntry) {
 }
 
 // pending adds what the list of pending pods says about a pod.
-func (h *histories) pending(left *v1alpha1.PendingPod) {
+func (h *histories) pending(left *v1beta1.PendingPod) {
 	p := h.of(left.Namespace + "/" + left.Name)
 	p.State, p.Reason = left.State, left.Reason
 	if left.State != PodLost {

@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // FirstNotice returns when the first notice of the current interruption was
 // received.
-func FirstNotice(in *v1alpha1.Interruption) time.Time {
+func FirstNotice(in *v1beta1.Interruption) time.Time {
 	var first time.Time
 	for _, n := range in.Spec.Notices {
 		if in.Status.Since != nil && slices.Contains(in.Status.HandledNotices, n.ID) {
@@ -28,7 +28,7 @@ func FirstNotice(in *v1alpha1.Interruption) time.Time {
 }
 
 // NodeName returns the node of an Interruption, or its instance if it has none.
-func NodeName(in *v1alpha1.Interruption) string {
+func NodeName(in *v1beta1.Interruption) string {
 	switch {
 	case in.Status.NodeName != "":
 		return in.Status.NodeName
@@ -40,7 +40,7 @@ func NodeName(in *v1alpha1.Interruption) string {
 
 // NewestKind returns the kind of the newest notice, for an Interruption that the
 // controller has not processed yet.
-func NewestKind(in *v1alpha1.Interruption) string {
+func NewestKind(in *v1beta1.Interruption) string {
 	if n := len(in.Spec.Notices); n > 0 {
 		return in.Spec.Notices[n-1].Kind
 	}
@@ -49,9 +49,9 @@ func NewestKind(in *v1alpha1.Interruption) string {
 
 // IsCompleted reports whether nothing is left to do: the Interruption completed, and
 // no notice arrived since.
-func IsCompleted(in *v1alpha1.Interruption) bool {
+func IsCompleted(in *v1beta1.Interruption) bool {
 	done := in.Status.CompletionTime
-	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
+	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
 		return n.ReceivedTime.After(done.Time)
 	})
 }
@@ -61,26 +61,26 @@ func IsCompleted(in *v1alpha1.Interruption) bool {
 // take minutes and never comes in a drill by queue. An Interruption is not settled
 // while the controller has not processed its newest notice, or while it is
 // queued or waits for a person.
-func IsSettled(in *v1alpha1.Interruption) bool {
+func IsSettled(in *v1beta1.Interruption) bool {
 	if !IsSeen(in) {
 		return false
 	}
 	switch in.Status.Phase {
-	case v1alpha1.PhaseDrained, v1alpha1.PhaseNotified, v1alpha1.PhaseIgnored, v1alpha1.PhaseCancelled:
+	case v1beta1.PhaseDrained, v1beta1.PhaseNotified, v1beta1.PhaseIgnored, v1beta1.PhaseCancelled:
 		return true
 	}
 	return IsCompleted(in)
 }
 
 // IsSeen reports whether the controller has processed the newest notice.
-func IsSeen(in *v1alpha1.Interruption) bool {
+func IsSeen(in *v1beta1.Interruption) bool {
 	n := len(in.Spec.Notices)
 	return n == 0 || in.Status.LastNoticeID == in.Spec.Notices[n-1].ID
 }
 
 // Message returns the message of the condition Ready.
-func Message(in *v1alpha1.Interruption) string {
-	if ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+func Message(in *v1beta1.Interruption) string {
+	if ready := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady); ready != nil {
 		return ready.Message
 	}
 	return ""
@@ -88,7 +88,7 @@ func Message(in *v1alpha1.Interruption) string {
 
 // WaitsFor returns what an Interruption waits for: the reason of its first waiting
 // pod, otherwise the message of the condition Ready.
-func WaitsFor(in *v1alpha1.Interruption) string {
+func WaitsFor(in *v1beta1.Interruption) string {
 	for _, left := range Drain(&in.Status).PendingPods {
 		if left.State == "Waits" {
 			return left.Namespace + "/" + left.Name + " " + left.Reason

@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // Facts is the input of policy for a record; node may be nil.
-func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
+func Facts(in *v1beta1.Interruption, node *corev1.Node, policies []v1beta1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
 		Now: now, Notices: in.Spec.Notices, Since: Since(&in.Status), Answered: in.Status.HandledNotices,
 		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now), Begun: Begun(&in.Status),
@@ -32,23 +32,23 @@ func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.Int
 }
 
 // Drain returns the drain of a status for reading; an empty one if there is none.
-func Drain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
+func Drain(s *v1beta1.InterruptionStatus) *v1beta1.DrainStatus {
 	if s.Drain == nil {
-		return &v1alpha1.DrainStatus{}
+		return &v1beta1.DrainStatus{}
 	}
 	return s.Drain
 }
 
 // EnsureDrain returns the drain of a status for writing, and adds it if necessary.
-func EnsureDrain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
+func EnsureDrain(s *v1beta1.InterruptionStatus) *v1beta1.DrainStatus {
 	if s.Drain == nil {
-		s.Drain = &v1alpha1.DrainStatus{}
+		s.Drain = &v1beta1.DrainStatus{}
 	}
 	return s.Drain
 }
 
 // Since is when an earlier interruption of the same instance was completed, or zero.
-func Since(s *v1alpha1.InterruptionStatus) time.Time {
+func Since(s *v1beta1.InterruptionStatus) time.Time {
 	if s.Since == nil {
 		return time.Time{}
 	}
@@ -57,7 +57,7 @@ func Since(s *v1alpha1.InterruptionStatus) time.Time {
 
 // Begun is when the node was cordoned for a drain, or zero. The drain of a node that was only
 // cordoned has not begun: it still waits, for example for approval.
-func Begun(s *v1alpha1.InterruptionStatus) time.Time {
+func Begun(s *v1beta1.InterruptionStatus) time.Time {
 	if s.Drain == nil || s.Drain.StartTime == nil {
 		return time.Time{}
 	}
@@ -65,18 +65,18 @@ func Begun(s *v1alpha1.InterruptionStatus) time.Time {
 }
 
 // Cordoned reports whether the node is cordoned.
-func Cordoned(s *v1alpha1.InterruptionStatus) bool {
-	return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionCordoned)
+func Cordoned(s *v1beta1.InterruptionStatus) bool {
+	return meta.IsStatusConditionTrue(s.Conditions, v1beta1.ConditionCordoned)
 }
 
 // Drains reports whether an action moves pods.
-func Drains(a v1alpha1.Action) bool {
-	return a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
+func Drains(a v1beta1.Action) bool {
+	return a == v1beta1.ActionDrain || a == v1beta1.ActionTerminate
 }
 
 // IsDrill reports whether the Interruption is a drill.
-func IsDrill(in *v1alpha1.Interruption) bool {
-	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Drill })
+func IsDrill(in *v1beta1.Interruption) bool {
+	return slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.Drill })
 }
 
 // later is more seconds than lie between any two deadlines: every soft deadline ranks after
@@ -85,7 +85,7 @@ const later = 1 << 40
 
 // Priority ranks Interruptions; higher goes first: the earliest hard deadline, then the earliest
 // soft one, then those without.
-func Priority(in *v1alpha1.Interruption) int {
+func Priority(in *v1beta1.Interruption) int {
 	if notice.Finished(in) {
 		return -3 * later
 	}
@@ -93,7 +93,7 @@ func Priority(in *v1alpha1.Interruption) int {
 	switch {
 	case deadline == nil:
 		return -2 * later
-	case deadline.Type == v1alpha1.DeadlineSoft:
+	case deadline.Type == v1beta1.DeadlineSoft:
 		return -later - int(deadline.Time.Unix())
 	}
 	return -int(deadline.Time.Unix())

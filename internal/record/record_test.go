@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -14,32 +14,32 @@ var clock = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
 
 func TestNodeUsesBudgetSlot(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)
-	drained := []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
-	policy := []v1alpha1.Hook{
-		{Name: "before", When: v1alpha1.HookBeforeDrain}, {Name: "a", When: v1alpha1.HookAfterDrain}, {Name: "b", When: v1alpha1.HookAfterDrain},
+	drained := []metav1.Condition{{Type: v1beta1.ConditionDrained, Status: metav1.ConditionTrue}}
+	policy := []v1beta1.Hook{
+		{Name: "before", When: v1beta1.HookBeforeDrain}, {Name: "a", When: v1beta1.HookAfterDrain}, {Name: "b", When: v1beta1.HookAfterDrain},
 	}
-	with := func(hooks ...v1alpha1.HookStatus) v1alpha1.InterruptionStatus {
-		return v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun, Hooks: hooks}, Conditions: drained}
+	with := func(hooks ...v1beta1.HookStatus) v1beta1.InterruptionStatus {
+		return v1beta1.InterruptionStatus{Drain: &v1beta1.DrainStatus{StartTime: &begun, Hooks: hooks}, Conditions: drained}
 	}
-	did := func(name string) v1alpha1.HookStatus {
-		return v1alpha1.HookStatus{Name: name, State: v1alpha1.HookSucceeded, CompletionTime: &begun}
+	did := func(name string) v1beta1.HookStatus {
+		return v1beta1.HookStatus{Name: name, State: v1beta1.HookSucceeded, CompletionTime: &begun}
 	}
 	for name, tc := range map[string]struct {
-		status v1alpha1.InterruptionStatus
-		hooks  []v1alpha1.Hook
+		status v1beta1.InterruptionStatus
+		hooks  []v1beta1.Hook
 		want   bool
 	}{
-		"not begun":                             {v1alpha1.InterruptionStatus{}, policy, false},
-		"being drained":                         {v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun}}, nil, true},
+		"not begun":                             {v1beta1.InterruptionStatus{}, policy, false},
+		"being drained":                         {v1beta1.InterruptionStatus{Drain: &v1beta1.DrainStatus{StartTime: &begun}}, nil, true},
 		"drained":                               {with(), nil, false},
-		"drained, a hook before it still runs":  {with(v1alpha1.HookStatus{Name: "before", State: v1alpha1.HookRunning}), policy[:1], false},
+		"drained, a hook before it still runs":  {with(v1beta1.HookStatus{Name: "before", State: v1beta1.HookRunning}), policy[:1], false},
 		"drained, no hook has begun":            {with(), policy, true},
-		"drained, a hook runs":                  {with(v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookRunning}), policy, true},
-		"drained, a hook is between two tries":  {with(v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookFailed}, did("b")), policy, true},
+		"drained, a hook runs":                  {with(v1beta1.HookStatus{Name: "a", State: v1beta1.HookRunning}), policy, true},
+		"drained, a hook is between two tries":  {with(v1beta1.HookStatus{Name: "a", State: v1beta1.HookFailed}, did("b")), policy, true},
 		"drained, the second hook has not run":  {with(did("a")), policy, true},
 		"drained, the hooks ran":                {with(did("a"), did("b")), policy, false},
-		"drained, one failed":                   {with(v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookFailed, CompletionTime: &begun}, did("b")), policy, false},
-		"drained, the policy has no such hooks": {with(v1alpha1.HookStatus{Name: "old", State: v1alpha1.HookRunning}), policy[:1], false},
+		"drained, one failed":                   {with(v1beta1.HookStatus{Name: "a", State: v1beta1.HookFailed, CompletionTime: &begun}, did("b")), policy, false},
+		"drained, the policy has no such hooks": {with(v1beta1.HookStatus{Name: "old", State: v1beta1.HookRunning}), policy[:1], false},
 	} {
 		if got := record.Draining(&tc.status, tc.hooks); got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -49,22 +49,22 @@ func TestNodeUsesBudgetSlot(t *testing.T) {
 
 func TestBudgetSlotIsReleased(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)
-	is := func(isDrained bool, hooks ...v1alpha1.HookStatus) *v1alpha1.InterruptionStatus {
-		s := &v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun, Hooks: hooks}}
+	is := func(isDrained bool, hooks ...v1beta1.HookStatus) *v1beta1.InterruptionStatus {
+		s := &v1beta1.InterruptionStatus{Drain: &v1beta1.DrainStatus{StartTime: &begun, Hooks: hooks}}
 		if isDrained {
-			s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
+			s.Conditions = []metav1.Condition{{Type: v1beta1.ConditionDrained, Status: metav1.ConditionTrue}}
 		}
 		return s
 	}
-	running, succeeded := v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookRunning}, v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookSucceeded, CompletionTime: &begun}
+	running, succeeded := v1beta1.HookStatus{Name: "a", State: v1beta1.HookRunning}, v1beta1.HookStatus{Name: "a", State: v1beta1.HookSucceeded, CompletionTime: &begun}
 	for name, tc := range map[string]struct {
-		was, is *v1alpha1.InterruptionStatus
+		was, is *v1beta1.InterruptionStatus
 		want    bool
 	}{
-		"it begins":             {&v1alpha1.InterruptionStatus{}, is(false), false},
+		"it begins":             {&v1beta1.InterruptionStatus{}, is(false), false},
 		"a hook before it ends": {is(false, running), is(false, succeeded), false},
 		"its pods have left":    {is(false), is(true), true},
-		"it is put back":        {is(false), &v1alpha1.InterruptionStatus{}, true},
+		"it is put back":        {is(false), &v1beta1.InterruptionStatus{}, true},
 		"a hook after it ends":  {is(true, running), is(true, succeeded), true},
 		"nothing of it changes": {is(true, succeeded), is(true, succeeded), false},
 	} {
@@ -76,7 +76,7 @@ func TestBudgetSlotIsReleased(t *testing.T) {
 
 func TestHoldEnds(t *testing.T) {
 	until := metav1.NewTime(clock.Add(time.Hour))
-	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Hold: &v1alpha1.UserAction{By: "alice", Time: metav1.NewMicroTime(clock), Until: &until}}}
+	in := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{Hold: &v1beta1.UserAction{By: "alice", Time: metav1.NewMicroTime(clock), Until: &until}}}
 	if record.Hold(in, clock.Add(59*time.Minute)) == nil || record.Hold(in, clock.Add(time.Hour)) != nil {
 		t.Error("a hold of an hour does not end after one")
 	}
@@ -88,18 +88,18 @@ func TestHoldEnds(t *testing.T) {
 
 func TestHookGates(t *testing.T) {
 	ended := metav1.NewMicroTime(clock)
-	failed := &v1alpha1.HookStatus{State: v1alpha1.HookFailed, CompletionTime: &ended}
-	hold, goOn := &v1alpha1.Hook{Name: "h", OnFailure: v1alpha1.HookHold, Retries: 2}, &v1alpha1.Hook{Name: "h"}
+	failed := &v1beta1.HookStatus{State: v1beta1.HookFailed, CompletionTime: &ended}
+	hold, goOn := &v1beta1.Hook{Name: "h", OnFailure: v1beta1.HookHold, Retries: 2}, &v1beta1.Hook{Name: "h"}
 	for name, tc := range map[string]struct {
-		hook    *v1alpha1.Hook
-		status  *v1alpha1.HookStatus
+		hook    *v1beta1.Hook
+		status  *v1beta1.HookStatus
 		goAhead time.Time
 		want    string
 	}{
 		"not begun":                {hook: hold, want: "hook h runs first"},
-		"running":                  {hook: hold, status: &v1alpha1.HookStatus{State: v1alpha1.HookRunning, Try: 2, StartTime: ended}, want: "hook h runs (try 2 of 3, at most until 08:15:00 UTC)"},
-		"succeeded":                {hook: hold, status: &v1alpha1.HookStatus{State: v1alpha1.HookSucceeded, CompletionTime: &ended}},
-		"between two tries":        {hook: goOn, status: &v1alpha1.HookStatus{State: v1alpha1.HookFailed, Try: 1, StartTime: ended}, want: "hook h is tried again at 08:14:02 UTC (try 2 of 1)"},
+		"running":                  {hook: hold, status: &v1beta1.HookStatus{State: v1beta1.HookRunning, Try: 2, StartTime: ended}, want: "hook h runs (try 2 of 3, at most until 08:15:00 UTC)"},
+		"succeeded":                {hook: hold, status: &v1beta1.HookStatus{State: v1beta1.HookSucceeded, CompletionTime: &ended}},
+		"between two tries":        {hook: goOn, status: &v1beta1.HookStatus{State: v1beta1.HookFailed, Try: 1, StartTime: ended}, want: "hook h is tried again at 08:14:02 UTC (try 2 of 1)"},
 		"failed, and that is fine": {hook: goOn, status: failed},
 		"failed, and holds":        {hook: hold, status: failed, want: "hook h failed and the policy holds the drain; `lifeboat approve a` continues it"},
 		"failed, approved before":  {hook: hold, status: failed, goAhead: clock, want: "hook h failed and the policy holds the drain; `lifeboat approve a` continues it"},

@@ -3,14 +3,14 @@ package record
 import (
 	"slices"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Slim is a cache transform: it removes managed fields and shares the strings that
 // most pods of a record have in common. It changes the object in place. A patch made
 // from a cached record stays correct, because it names no field that Slim removed.
 func Slim(object any) (any, error) {
-	in, ok := object.(*v1alpha1.Interruption)
+	in, ok := object.(*v1beta1.Interruption)
 	if !ok {
 		return object, nil // a tombstone
 	}

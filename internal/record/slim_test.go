@@ -11,27 +11,27 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // decoded returns a record as it comes from the API server: no strings are shared.
-func decoded(t *testing.T, lastNotice string) *v1alpha1.Interruption {
+func decoded(t *testing.T, lastNotice string) *v1beta1.Interruption {
 	t.Helper()
-	in := &v1alpha1.Interruption{
+	in := &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: "i-1", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: "i-1", Notices: []v1alpha1.Notice{{ID: "n"}}},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: "i-1", Notices: []v1beta1.Notice{{ID: "n"}}},
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		record.EnsureDrain(&in.Status).PendingPods = append(record.Drain(&in.Status).PendingPods, v1alpha1.PendingPod{Namespace: "shop", Name: name, State: "Leaving", Reason: "was asked to stop"})
-		in.Status.Timeline = append(in.Status.Timeline, v1alpha1.TimelineEntry{Reason: "PodAsked", Message: name})
+		record.EnsureDrain(&in.Status).PendingPods = append(record.Drain(&in.Status).PendingPods, v1beta1.PendingPod{Namespace: "shop", Name: name, State: "Leaving", Reason: "was asked to stop"})
+		in.Status.Timeline = append(in.Status.Timeline, v1beta1.TimelineEntry{Reason: "PodAsked", Message: name})
 	}
 	in.Status.LastNoticeID = lastNotice
 	text, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := &v1alpha1.Interruption{}
+	fresh := &v1beta1.Interruption{}
 	if err := json.Unmarshal(text, fresh); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func slim(t *testing.T, object any) any {
 func TestCachedRecordIsSlim(t *testing.T) {
 	want := decoded(t, "n")
 	want.ManagedFields = nil
-	got, ok := slim(t, decoded(t, "n")).(*v1alpha1.Interruption)
+	got, ok := slim(t, decoded(t, "n")).(*v1beta1.Interruption)
 	if !ok || !equality.Semantic.DeepEqual(got, want) {
 		t.Fatalf("%+v\nwant %+v", got, want)
 	}
@@ -78,9 +78,9 @@ func isSameText(a, b string) bool { return unsafe.StringData(a) == unsafe.String
 
 // A full update would delete what a cached record lacks.
 func TestPatchFromCachedRecordKeepsPods(t *testing.T) {
-	in, _ := slim(t, decoded(t, "n")).(*v1alpha1.Interruption)
+	in, _ := slim(t, decoded(t, "n")).(*v1beta1.Interruption)
 	patch := client.MergeFrom(in.DeepCopy())
-	in.Spec.Notices = append(in.Spec.Notices, v1alpha1.Notice{ID: "later"})
+	in.Spec.Notices = append(in.Spec.Notices, v1beta1.Notice{ID: "later"})
 	text, err := patch.Data(in)
 	if err != nil || strings.Contains(string(text), "pods") || !strings.Contains(string(text), "later") {
 		t.Errorf("patch %s, error %v", text, err)

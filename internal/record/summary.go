@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -14,7 +14,7 @@ type Summary struct {
 	// Groups counts the Interruptions that are not finished.
 	Groups map[Group]int
 	// NearestDeadlines are the earliest deadlines of nodes with pods that must leave, by type.
-	NearestDeadlines map[v1alpha1.DeadlineType]time.Time
+	NearestDeadlines map[v1beta1.DeadlineType]time.Time
 	// AwaitingApproval and OnHold count the Interruptions that wait for a person.
 	AwaitingApproval, OnHold int
 	// OldestApproval is the start of the longest wait for an approval; zero: none waits.
@@ -39,14 +39,14 @@ type Summary struct {
 
 // Group is what Interruptions have in common.
 type Group struct {
-	Phase  v1alpha1.Phase
-	Action v1alpha1.Action
+	Phase  v1beta1.Phase
+	Action v1beta1.Action
 	Pool   string
 }
 
 // Summarize returns what is under way. pool returns the pool of an Interruption's node.
-func Summarize(all []v1alpha1.Interruption, pool func(*v1alpha1.Interruption) string, now time.Time) Summary {
-	s := Summary{Groups: map[Group]int{}, NearestDeadlines: map[v1alpha1.DeadlineType]time.Time{}}
+func Summarize(all []v1beta1.Interruption, pool func(*v1beta1.Interruption) string, now time.Time) Summary {
+	s := Summary{Groups: map[Group]int{}, NearestDeadlines: map[v1beta1.DeadlineType]time.Time{}}
 	for i := range all {
 		if in := &all[i]; !notice.Finished(in) {
 			s.add(in, pool(in), now)
@@ -55,14 +55,14 @@ func Summarize(all []v1alpha1.Interruption, pool func(*v1alpha1.Interruption) st
 	return s
 }
 
-func (s *Summary) add(in *v1alpha1.Interruption, pool string, now time.Time) {
+func (s *Summary) add(in *v1beta1.Interruption, pool string, now time.Time) {
 	g := Group{Phase: in.Status.Phase, Pool: pool}
 	if in.Status.Decision != nil {
 		g.Action = in.Status.Decision.Action
 	}
 	s.Groups[g]++
 	s.addWaits(in, now)
-	if Drains(g.Action) && !meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionDrained) {
+	if Drains(g.Action) && !meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionDrained) {
 		s.addPods(in)
 	}
 	s.addDrain(Drain(&in.Status))
@@ -72,7 +72,7 @@ func (s *Summary) add(in *v1alpha1.Interruption, pool string, now time.Time) {
 }
 
 // addDrain counts what a drain waits for.
-func (s *Summary) addDrain(drain *v1alpha1.DrainStatus) {
+func (s *Summary) addDrain(drain *v1beta1.DrainStatus) {
 	if r := drain.Replacement; r != nil && replacementPending(r) {
 		s.ReplacementsPending++
 		if r.StartTime != nil {
@@ -81,18 +81,18 @@ func (s *Summary) addDrain(drain *v1alpha1.DrainStatus) {
 	}
 	for i := range drain.Hooks {
 		h := &drain.Hooks[i]
-		if h.State == v1alpha1.HookRunning {
+		if h.State == v1beta1.HookRunning {
 			s.HooksRunning++
 			earlier(&s.OldestHook, h.StartTime.Time)
 		}
-		if h.State == v1alpha1.HookFailed && h.CompletionTime != nil {
+		if h.State == v1beta1.HookFailed && h.CompletionTime != nil {
 			s.HooksFailed++
 		}
 	}
 }
 
 // addWaits counts what waits for a person or for facts.
-func (s *Summary) addWaits(in *v1alpha1.Interruption, now time.Time) {
+func (s *Summary) addWaits(in *v1beta1.Interruption, now time.Time) {
 	if since, waits := AwaitsApproval(in); waits {
 		s.AwaitingApproval++
 		earlier(&s.OldestApproval, since)
@@ -103,12 +103,12 @@ func (s *Summary) addWaits(in *v1alpha1.Interruption, now time.Time) {
 	if IsPaused(in) {
 		s.Paused++
 	}
-	if meta.IsStatusConditionFalse(in.Status.Conditions, v1alpha1.ConditionCorroborated) {
+	if meta.IsStatusConditionFalse(in.Status.Conditions, v1beta1.ConditionCorroborated) {
 		s.Uncorroborated++
 	}
 }
 
-func (s *Summary) addPods(in *v1alpha1.Interruption) {
+func (s *Summary) addPods(in *v1beta1.Interruption) {
 	counts := Drain(&in.Status).Pods
 	s.PodsWaiting += int(counts.Waiting)
 	s.PodsLeaving += int(counts.Leaving)
@@ -122,9 +122,9 @@ func (s *Summary) addPods(in *v1alpha1.Interruption) {
 }
 
 // AwaitsApproval reports whether an Interruption waits for a person's approval, and since when.
-func AwaitsApproval(in *v1alpha1.Interruption) (since time.Time, waits bool) {
-	c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionApproved)
-	if in.Status.Phase != v1alpha1.PhaseAwaitingApproval {
+func AwaitsApproval(in *v1beta1.Interruption) (since time.Time, waits bool) {
+	c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionApproved)
+	if in.Status.Phase != v1beta1.PhaseAwaitingApproval {
 		return time.Time{}, false
 	}
 	if c == nil {
@@ -134,9 +134,9 @@ func AwaitsApproval(in *v1alpha1.Interruption) (since time.Time, waits bool) {
 }
 
 // replacementPending reports whether a replacement is wanted and has no instance yet.
-func replacementPending(r *v1alpha1.ReplacementStatus) bool {
+func replacementPending(r *v1beta1.ReplacementStatus) bool {
 	switch r.Phase {
-	case v1alpha1.ReplacementQueued, v1alpha1.ReplacementOrdered, v1alpha1.ReplacementRetrying, v1alpha1.ReplacementFailed:
+	case v1beta1.ReplacementQueued, v1beta1.ReplacementOrdered, v1beta1.ReplacementRetrying, v1beta1.ReplacementFailed:
 		return true
 	}
 	return false

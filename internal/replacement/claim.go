@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -42,7 +42,7 @@ func Name(pool, instanceID string, nth int) string {
 // HasServed reports whether a NodeClaim was a replacement and is a regular node
 // now.
 func HasServed(c *Claim) bool {
-	return c != nil && c.Replaces() == "" && c.Annotations[v1alpha1.AnnotationInterruption] != ""
+	return c != nil && c.Replaces() == "" && c.Annotations[v1beta1.AnnotationInterruption] != ""
 }
 
 // requests is the sum of what the movable pods and the DaemonSet pods request.
@@ -71,7 +71,7 @@ func order(f Facts) Decision {
 		without = exclude(labels, all, f.Try())
 	}
 	extra := append(all[len(f.Pool.requirements):], without.requirements...)
-	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, "")
+	s := f.as(v1beta1.ReplacementOrdered, ReasonOrdered, "")
 	at := microTime(f.Now)
 	s.Name, s.UID, s.NodeName, s.OrderTime, s.Tries, s.ReadyTime = f.Name, "", "", &at, f.Try(), nil
 	s.Message = clip(f.orderMessage(without))
@@ -96,7 +96,7 @@ func (f Facts) claim(extra, all []requirement) *unstructured.Unstructured {
 	p := f.Pool
 	labels := customLabels(all, f.Node)
 	maps.Copy(labels, p.labels)
-	labels[LabelNodePool], labels[v1alpha1.LabelReplacesInstance] = p.Name, f.InstanceID
+	labels[LabelNodePool], labels[v1beta1.LabelReplacesInstance] = p.Name, f.InstanceID
 	annotations := maps.Clone(p.annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -106,7 +106,7 @@ func (f Facts) claim(extra, all []requirement) *unstructured.Unstructured {
 			annotations[key] = value
 		}
 	}
-	annotations[AnnotationDoNotDisrupt], annotations[v1alpha1.AnnotationInterruption] = "true", f.Interruption
+	annotations[AnnotationDoNotDisrupt], annotations[v1beta1.AnnotationInterruption] = "true", f.Interruption
 
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{

@@ -8,17 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Status is the status of a replacement.
-type Status = v1alpha1.ReplacementStatus
+type Status = v1beta1.ReplacementStatus
 
 // QuickFacts are the facts that need no API call.
 type QuickFacts struct {
 	Now      time.Time
-	Deadline *v1alpha1.Deadline
+	Deadline *v1beta1.Deadline
 	// Was is the stored status; nil: no replacement was requested yet.
 	Was *Status
 	// InstanceGone is true if the instance no longer exists.
@@ -51,7 +51,7 @@ func (e QuickFacts) Decide() (*Status, bool) {
 	case e.Now.Sub(e.start()) >= e.queuePatience():
 		return e.none(ReasonCrowded, fmt.Sprintf("no replacement is launched: other replacements took all slots for %s; Karpenter launches capacity when the pods leave", e.queuePatience()))
 	}
-	return e.as(v1alpha1.ReplacementQueued, ReasonQueued, "queued: the replacement is ordered when an earlier one has its instance"), true
+	return e.as(v1beta1.ReplacementQueued, ReasonQueued, "queued: the replacement is ordered when an earlier one has its instance"), true
 }
 
 // ReadFailed returns the status after a read error: it is retried for some seconds,
@@ -61,7 +61,7 @@ func (e QuickFacts) ReadFailed(err error, allowed bool) *Status {
 		s, _ := e.none(ReasonUnreadable, fmt.Sprintf("no replacement is launched: %v", err))
 		return s
 	}
-	return e.as(v1alpha1.ReplacementQueued, ReasonUnreadable, fmt.Sprintf("cannot decide whether a replacement is needed, retrying: %v", err))
+	return e.as(v1beta1.ReplacementQueued, ReasonUnreadable, fmt.Sprintf("cannot decide whether a replacement is needed, retrying: %v", err))
 }
 
 func (e QuickFacts) start() time.Time {
@@ -79,11 +79,11 @@ func (e QuickFacts) queuePatience() time.Duration {
 }
 
 func (e QuickFacts) none(reason, message string) (*Status, bool) {
-	return e.as(v1alpha1.NoReplacement, reason, message), true
+	return e.as(v1beta1.NoReplacement, reason, message), true
 }
 
 // as returns the stored status with a new phase; all other fields are kept.
-func (e QuickFacts) as(phase v1alpha1.ReplacementPhase, reason, message string) *Status {
+func (e QuickFacts) as(phase v1beta1.ReplacementPhase, reason, message string) *Status {
 	s := &Status{}
 	if e.Was != nil {
 		s = e.Was.DeepCopy()
@@ -172,7 +172,7 @@ func quick(f Facts) (Decision, bool) {
 }
 
 func (f Facts) not(reason, message string) (Decision, bool) {
-	return Decision{Status: f.as(v1alpha1.NoReplacement, reason, "no replacement is launched: "+message)}, true
+	return Decision{Status: f.as(v1beta1.NoReplacement, reason, "no replacement is launched: "+message)}, true
 }
 
 func noNodeClaim(f Facts) (Decision, bool) {
@@ -221,7 +221,7 @@ func existing(f Facts) (Decision, bool) {
 	case c.Replaces() != f.InstanceID:
 		return f.not(ReasonNameTaken, fmt.Sprintf("NodeClaim %s exists and is not Lifeboat's", c.Name))
 	}
-	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, "")
+	s := f.as(v1beta1.ReplacementOrdered, ReasonOrdered, "")
 	s.Name, s.Tries = c.Name, max(s.Tries, 1)
 	if s.OrderTime == nil {
 		at := microTime(f.Now)
@@ -235,7 +235,7 @@ func fits(f Facts) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	s := f.as(v1alpha1.NoReplacement, ReasonRoom, fmt.Sprintf("no replacement is needed: the pods fit on %s", named(used)))
+	s := f.as(v1beta1.NoReplacement, ReasonRoom, fmt.Sprintf("no replacement is needed: the pods fit on %s", named(used)))
 	return Decision{Status: s, Used: used}, true
 }
 
@@ -274,7 +274,7 @@ func (e QuickFacts) Try() int32 {
 	return e.Was.Tries + 1
 }
 
-func isHard(d *v1alpha1.Deadline) bool { return d != nil && d.Type == v1alpha1.DeadlineHard }
+func isHard(d *v1beta1.Deadline) bool { return d != nil && d.Type == v1beta1.DeadlineHard }
 
 func microTime(t time.Time) metav1.MicroTime {
 	return metav1.NewMicroTime(t.Truncate(time.Microsecond))

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -83,7 +83,7 @@ func TestOrderDecision(t *testing.T) {
 
 func otherClaim(cpu string) *Claim {
 	return &Claim{
-		Name: "web-lb-other", Labels: map[string]string{LabelNodePool: "web", v1alpha1.LabelReplacesInstance: "i-other"},
+		Name: "web-lb-other", Labels: map[string]string{LabelNodePool: "web", v1beta1.LabelReplacesInstance: "i-other"},
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
 	}
 }
@@ -164,7 +164,7 @@ func TestNodeClaimRequirements(t *testing.T) {
 		return func(f *Facts) { f.Pods = []*corev1.Pod{pod("web-1", "1", change...), pod("web-2", "1")} }
 	}
 	try := func(n int32) func(*Facts) {
-		return func(f *Facts) { f.Was = &Status{Phase: v1alpha1.ReplacementRetrying, Tries: n - 1} }
+		return func(f *Facts) { f.Was = &Status{Phase: v1beta1.ReplacementRetrying, Tries: n - 1} }
 	}
 	tests := map[string]struct {
 		change []func(*Facts)
@@ -247,14 +247,14 @@ func TestUnreadableNodePoolIsRetried(t *testing.T) {
 	t.Parallel()
 	e := facts().QuickFacts
 	long := metav1.NewMicroTime(noon.Add(-time.Minute))
-	if s := e.ReadFailed(errOdd, true); s.Phase != v1alpha1.ReplacementQueued || s.Reason != ReasonUnreadable {
+	if s := e.ReadFailed(errOdd, true); s.Phase != v1beta1.ReplacementQueued || s.Reason != ReasonUnreadable {
 		t.Errorf("at first: %+v", s)
 	}
-	if s := e.ReadFailed(errOdd, false); s.Phase != v1alpha1.NoReplacement {
+	if s := e.ReadFailed(errOdd, false); s.Phase != v1beta1.NoReplacement {
 		t.Errorf("not allowed: %+v", s)
 	}
 	e.Was = &Status{StartTime: &long}
-	if s := e.ReadFailed(errOdd, true); s.Phase != v1alpha1.NoReplacement || !strings.Contains(s.Message, errOdd.Error()) {
+	if s := e.ReadFailed(errOdd, true); s.Phase != v1beta1.NoReplacement || !strings.Contains(s.Message, errOdd.Error()) {
 		t.Errorf("after a minute: %+v", s)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -68,7 +68,7 @@ type ScalingGroup struct {
 type GroupFacts struct {
 	QuickFacts
 	// Notice is the governing notice.
-	Notice v1alpha1.Notice
+	Notice v1beta1.Notice
 	// Drill is true for an interruption that a person injected as a test.
 	Drill bool
 	// Cloud is true if the controller can detach and terminate instances.
@@ -140,7 +140,7 @@ func ungrouped(f GroupFacts) (*Status, bool) {
 	case f.Group != nil || f.Now.Sub(f.start()) >= groupPatience:
 		return f.none(ReasonNoGroup, "no replacement is launched: the instance is in no Auto Scaling group, and Karpenter did not launch it")
 	}
-	return f.as(v1alpha1.ReplacementQueued, ReasonUnreadable, "the Auto Scaling group of the instance is not known yet"), true
+	return f.as(v1beta1.ReplacementQueued, ReasonUnreadable, "the Auto Scaling group of the instance is not known yet"), true
 }
 
 func undetachable(f GroupFacts) (*Status, bool) {
@@ -166,7 +166,7 @@ func undetachable(f GroupFacts) (*Status, bool) {
 // order returns the status to store before the instance is detached. Instances
 // that are already on their way into service are not the replacement.
 func (f GroupFacts) order() *Status {
-	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, fmt.Sprintf("detaching the instance from group %s, which launches another", f.Group.Name))
+	s := f.as(v1beta1.ReplacementOrdered, ReasonOrdered, fmt.Sprintf("detaching the instance from group %s, which launches another", f.Group.Name))
 	at := microTime(f.Now)
 	s.Group, s.OrderTime, s.Tries, s.PreexistingInstanceIDs = f.Group.Name, &at, s.Tries+1, nil
 	for _, m := range f.Group.Others {

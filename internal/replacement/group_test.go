@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -34,8 +34,8 @@ func withNode(ready bool, age time.Duration) func(*GroupMember) {
 
 func interruptedIn(m GroupMember) GroupFacts {
 	return GroupFacts{
-		QuickFacts: QuickFacts{Now: groupNow, Movable: 1, Deadline: notice.At(groupNow.Add(2*time.Minute), v1alpha1.DeadlineHard)},
-		Notice:     v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: notice.ActionTerminate}, Cloud: true,
+		QuickFacts: QuickFacts{Now: groupNow, Movable: 1, Deadline: notice.At(groupNow.Add(2*time.Minute), v1beta1.DeadlineHard)},
+		Notice:     v1beta1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: notice.ActionTerminate}, Cloud: true,
 		Group: &ScalingGroup{Time: groupNow, Name: "workers", Interrupted: &m},
 	}
 }
@@ -44,29 +44,29 @@ func TestDetachDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*GroupFacts)
-		phase  v1alpha1.ReplacementPhase
+		phase  v1beta1.ReplacementPhase
 		reason string
 	}{
-		"it is":                {func(*GroupFacts) {}, v1alpha1.ReplacementOrdered, ReasonOrdered},
-		"nothing moves":        {func(f *GroupFacts) { f.Movable = 0 }, v1alpha1.NoReplacement, ReasonNoPods},
-		"it is gone":           {func(f *GroupFacts) { f.InstanceGone = true }, v1alpha1.NoReplacement, ReasonInstanceGone},
-		"it is going":          {func(f *GroupFacts) { f.Notice.Kind = notice.KindInstanceStateChange }, v1alpha1.NoReplacement, ReasonGroupReplaces},
-		"the group takes it":   {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Terminating") }, v1alpha1.NoReplacement, ReasonGroupReplaces},
-		"a reboot":             {func(f *GroupFacts) { f.Notice.InstanceAction = notice.ActionReboot }, v1alpha1.NoReplacement, ReasonSurvives},
-		"a drill":              {func(f *GroupFacts) { f.Drill = true }, v1alpha1.NoReplacement, ReasonDrill},
-		"too late":             {func(f *GroupFacts) { f.Now = groupNow.Add(91 * time.Second) }, v1alpha1.NoReplacement, ReasonTooLate},
-		"protected":            {func(f *GroupFacts) { f.Group.Interrupted.Protected = true }, v1alpha1.NoReplacement, ReasonProtected},
-		"standby":              {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Standby") }, v1alpha1.NoReplacement, ReasonNotInService},
-		"joining":              {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Pending:Wait") }, v1alpha1.NoReplacement, ReasonNotInService},
-		"an operator's":        {func(f *GroupFacts) { f.Group.Operator = "EKS" }, v1alpha1.NoReplacement, ReasonOperator},
-		"nothing is launched":  {func(f *GroupFacts) { f.Group.Suspended = []string{"Launch"} }, v1alpha1.NoReplacement, ReasonLaunchSuspended},
-		"terminations are not": {func(f *GroupFacts) { f.Group.Suspended = []string{"Terminate"} }, v1alpha1.ReplacementOrdered, ReasonOrdered},
-		"no cloud":             {func(f *GroupFacts) { f.Cloud = false }, v1alpha1.NoReplacement, ReasonNoCloud},
-		"no group":             {func(f *GroupFacts) { f.Group.Interrupted = nil }, v1alpha1.NoReplacement, ReasonNoGroup},
-		"not known yet":        {func(f *GroupFacts) { f.Group = nil }, v1alpha1.ReplacementQueued, ReasonUnreadable},
+		"it is":                {func(*GroupFacts) {}, v1beta1.ReplacementOrdered, ReasonOrdered},
+		"nothing moves":        {func(f *GroupFacts) { f.Movable = 0 }, v1beta1.NoReplacement, ReasonNoPods},
+		"it is gone":           {func(f *GroupFacts) { f.InstanceGone = true }, v1beta1.NoReplacement, ReasonInstanceGone},
+		"it is going":          {func(f *GroupFacts) { f.Notice.Kind = notice.KindInstanceStateChange }, v1beta1.NoReplacement, ReasonGroupReplaces},
+		"the group takes it":   {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Terminating") }, v1beta1.NoReplacement, ReasonGroupReplaces},
+		"a reboot":             {func(f *GroupFacts) { f.Notice.InstanceAction = notice.ActionReboot }, v1beta1.NoReplacement, ReasonSurvives},
+		"a drill":              {func(f *GroupFacts) { f.Drill = true }, v1beta1.NoReplacement, ReasonDrill},
+		"too late":             {func(f *GroupFacts) { f.Now = groupNow.Add(91 * time.Second) }, v1beta1.NoReplacement, ReasonTooLate},
+		"protected":            {func(f *GroupFacts) { f.Group.Interrupted.Protected = true }, v1beta1.NoReplacement, ReasonProtected},
+		"standby":              {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Standby") }, v1beta1.NoReplacement, ReasonNotInService},
+		"joining":              {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Pending:Wait") }, v1beta1.NoReplacement, ReasonNotInService},
+		"an operator's":        {func(f *GroupFacts) { f.Group.Operator = "EKS" }, v1beta1.NoReplacement, ReasonOperator},
+		"nothing is launched":  {func(f *GroupFacts) { f.Group.Suspended = []string{"Launch"} }, v1beta1.NoReplacement, ReasonLaunchSuspended},
+		"terminations are not": {func(f *GroupFacts) { f.Group.Suspended = []string{"Terminate"} }, v1beta1.ReplacementOrdered, ReasonOrdered},
+		"no cloud":             {func(f *GroupFacts) { f.Cloud = false }, v1beta1.NoReplacement, ReasonNoCloud},
+		"no group":             {func(f *GroupFacts) { f.Group.Interrupted = nil }, v1beta1.NoReplacement, ReasonNoGroup},
+		"not known yet":        {func(f *GroupFacts) { f.Group = nil }, v1beta1.ReplacementQueued, ReasonUnreadable},
 		"not known for long": {func(f *GroupFacts) {
 			f.Group, f.Was, f.Now, f.Deadline = nil, &Status{StartTime: &at}, groupNow.Add(time.Minute), nil
-		}, v1alpha1.NoReplacement, ReasonNoGroup},
+		}, v1beta1.NoReplacement, ReasonNoGroup},
 	} {
 		f := interruptedIn(inGroup("i", "InService"))
 		test.change(&f)
@@ -94,17 +94,17 @@ func TestReplacementInstanceIsIdentified(t *testing.T) {
 		s = FollowGroup(GroupFollowing{Now: group.Time, Was: *s, Group: group})
 	}
 	follow()
-	if s.InstanceID != "b" || s.Phase != v1alpha1.ReplacementLaunched {
+	if s.InstanceID != "b" || s.Phase != v1beta1.ReplacementLaunched {
 		t.Fatalf("%+v", s)
 	}
 	follow()
-	if s.Phase != v1alpha1.ReplacementReady || s.NodeName != "node-b" {
+	if s.Phase != v1beta1.ReplacementReady || s.NodeName != "node-b" {
 		t.Fatalf("%+v", s)
 	}
 
-	s.Phase, group.Others = v1alpha1.ReplacementLaunched, group.Others[:5]
+	s.Phase, group.Others = v1beta1.ReplacementLaunched, group.Others[:5]
 	follow()
-	if s.Phase != v1alpha1.ReplacementOrdered || s.Reason != ReasonVanished || s.InstanceID != "" {
+	if s.Phase != v1beta1.ReplacementOrdered || s.Reason != ReasonVanished || s.InstanceID != "" {
 		t.Fatalf("%+v", s)
 	}
 	follow()
@@ -126,19 +126,19 @@ func TestDetachProgress(t *testing.T) {
 	serving := inGroup("i", "InService")
 	for name, test := range map[string]struct {
 		group    *ScalingGroup
-		deadline *v1alpha1.Deadline
+		deadline *v1beta1.Deadline
 		detached bool
-		phase    v1alpha1.ReplacementPhase
+		phase    v1beta1.ReplacementPhase
 		again    bool
 		kept     bool
 	}{
-		"no one has looked since":     {seen(0), nil, false, v1alpha1.ReplacementOrdered, false, false},
-		"it is there":                 {seen(10*time.Second, serving), nil, false, v1alpha1.ReplacementOrdered, true, false},
-		"it is there for long":        {seen(20*time.Second, serving), nil, false, v1alpha1.ReplacementOrdered, true, true},
-		"it is there, and it is late": {seen(20*time.Second, serving), notice.At(groupNow.Add(30*time.Second), v1alpha1.DeadlineHard), false, v1alpha1.ReplacementFailed, false, true},
-		"it leaves":                   {seen(10*time.Second, inGroup("i", "Detaching")), nil, true, v1alpha1.ReplacementOrdered, false, false},
-		"it has left":                 {seen(10 * time.Second), nil, true, v1alpha1.ReplacementOrdered, false, false},
-		"the group was faster":        {seen(10*time.Second, inGroup("i", "Terminating:Wait")), nil, false, v1alpha1.NoReplacement, false, false},
+		"no one has looked since":     {seen(0), nil, false, v1beta1.ReplacementOrdered, false, false},
+		"it is there":                 {seen(10*time.Second, serving), nil, false, v1beta1.ReplacementOrdered, true, false},
+		"it is there for long":        {seen(20*time.Second, serving), nil, false, v1beta1.ReplacementOrdered, true, true},
+		"it is there, and it is late": {seen(20*time.Second, serving), notice.At(groupNow.Add(30*time.Second), v1beta1.DeadlineHard), false, v1beta1.ReplacementFailed, false, true},
+		"it leaves":                   {seen(10*time.Second, inGroup("i", "Detaching")), nil, true, v1beta1.ReplacementOrdered, false, false},
+		"it has left":                 {seen(10 * time.Second), nil, true, v1beta1.ReplacementOrdered, false, false},
+		"the group was faster":        {seen(10*time.Second, inGroup("i", "Terminating:Wait")), nil, false, v1beta1.NoReplacement, false, false},
 	} {
 		now := test.group.Time.Add(time.Second)
 		s := order()
@@ -151,13 +151,13 @@ func TestDetachProgress(t *testing.T) {
 	}
 	s := order()
 	Detached(s, &cloud.DeniedError{Err: errors.New("no"), Fix: "allow it"}, groupNow)
-	if s.Phase != v1alpha1.NoReplacement || IsDetached(s) {
+	if s.Phase != v1beta1.NoReplacement || IsDetached(s) {
 		t.Errorf("%+v", s)
 	}
 	s = order()
 	Detached(s, nil, groupNow)
 	s = FollowGroup(GroupFollowing{Now: groupNow.Add(patience), Was: *s, Group: seen(patience)})
-	if s.Phase != v1alpha1.ReplacementFailed || s.Reason != ReasonNoCapacity || !IsDetached(s) {
+	if s.Phase != v1beta1.ReplacementFailed || s.Reason != ReasonNoCapacity || !IsDetached(s) {
 		t.Errorf("%+v", s)
 	}
 }

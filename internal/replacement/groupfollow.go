@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -16,7 +16,7 @@ import (
 // IsDetached reports whether the instance was detached or may have been: from
 // the order until it is known that the detachment failed.
 func IsDetached(s *Status) bool {
-	return s != nil && s.Group != "" && (s.DetachTime != nil || s.Phase == v1alpha1.ReplacementOrdered)
+	return s != nil && s.Group != "" && (s.DetachTime != nil || s.Phase == v1beta1.ReplacementOrdered)
 }
 
 // Detached stores the result of the detachment.
@@ -27,7 +27,7 @@ func Detached(s *Status, err error, now time.Time) {
 		s.DetachTime = &at
 		s.Message = fmt.Sprintf("detached the instance from group %s, which launches another", s.Group)
 	case cloud.IsDenied(err):
-		s.Phase, s.Reason = v1alpha1.NoReplacement, ReasonRefused
+		s.Phase, s.Reason = v1beta1.NoReplacement, ReasonRefused
 		s.Message = clip(fmt.Sprintf("no replacement is launched: AWS denied detaching the instance from group %s: %v", s.Group, err))
 	default:
 		s.Message = clip(fmt.Sprintf("cannot detach the instance from group %s, retrying: %v", s.Group, err))
@@ -36,7 +36,7 @@ func Detached(s *Status, err error, now time.Time) {
 
 // ToDetach reports whether to detach the instance now, and when to check again.
 func ToDetach(s *Status, g *ScalingGroup, now time.Time) (bool, time.Time) {
-	if s == nil || s.Group == "" || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime != nil {
+	if s == nil || s.Group == "" || s.Phase != v1beta1.ReplacementOrdered || s.DetachTime != nil {
 		return false, time.Time{}
 	}
 	last := s.OrderTime.Time
@@ -56,7 +56,7 @@ func IsKept(s *Status, g *ScalingGroup) bool {
 // GroupFollowing is the input of FollowGroup.
 type GroupFollowing struct {
 	Now      time.Time
-	Deadline *v1alpha1.Deadline
+	Deadline *v1beta1.Deadline
 	Was      Status
 	// Group is nil if it could not be read.
 	Group *ScalingGroup
@@ -73,7 +73,7 @@ func FollowGroup(f GroupFollowing) *Status {
 	if s.DetachTime == nil {
 		return f.detaching(s)
 	}
-	if s.Phase == v1alpha1.ReplacementReady {
+	if s.Phase == v1beta1.ReplacementReady {
 		return s
 	}
 	if s.InstanceID == "" {
@@ -85,7 +85,7 @@ func FollowGroup(f GroupFollowing) *Status {
 		s.PreexistingInstanceIDs = append(s.PreexistingInstanceIDs, s.InstanceID)[:min(len(s.PreexistingInstanceIDs)+1, maxApart)]
 		slices.Sort(s.PreexistingInstanceIDs)
 		lost := s.InstanceID
-		s.Phase, s.Reason, s.InstanceID, s.NodeName = v1alpha1.ReplacementOrdered, ReasonVanished, "", ""
+		s.Phase, s.Reason, s.InstanceID, s.NodeName = v1beta1.ReplacementOrdered, ReasonVanished, "", ""
 		s.Message = fmt.Sprintf("instance %s did not reach InService; group %s launches another", lost, s.Group)
 		return s
 	case g.Others[i].Node != nil:
@@ -93,7 +93,7 @@ func FollowGroup(f GroupFollowing) *Status {
 	}
 	if m := g.Others[i]; m.At.Phase == lifecycle.Serving && m.Node != nil && m.Node.Ready {
 		at := microTime(f.Now)
-		s.Phase, s.Reason, s.ReadyTime = v1alpha1.ReplacementReady, ReasonReady, &at
+		s.Phase, s.Reason, s.ReadyTime = v1beta1.ReplacementReady, ReasonReady, &at
 		s.Message = fmt.Sprintf("replacement %s (%s) is InService and Ready, %s after it was ordered", m.Node.Name, m.InstanceID, f.Now.Sub(orderedAt(s)).Round(time.Second))
 	}
 	return s
@@ -107,11 +107,11 @@ func (f GroupFollowing) detaching(s *Status) *Status {
 	case interrupted == nil || interrupted.At.Phase == lifecycle.Aside:
 		Detached(s, nil, f.Now)
 	case interrupted.At.Phase == lifecycle.Leaving || interrupted.At.Phase == lifecycle.Gone:
-		s.Phase, s.Reason = v1alpha1.NoReplacement, ReasonGroupReplaces
+		s.Phase, s.Reason = v1beta1.NoReplacement, ReasonGroupReplaces
 		s.Message = fmt.Sprintf("no replacement is ordered: group %s terminates the instance itself (%s) and launches another", s.Group, interrupted.State)
 	case tooLate(f.Deadline, f.Now):
 		if IsKept(s, f.Group) {
-			s.Phase, s.Reason = v1alpha1.ReplacementFailed, ReasonTooLate
+			s.Phase, s.Reason = v1beta1.ReplacementFailed, ReasonTooLate
 			s.Message = fmt.Sprintf("the instance could not be detached from group %s in time; the pods are moved to any node with free capacity", s.Group)
 		}
 	}
@@ -131,7 +131,7 @@ func (f GroupFollowing) claim(s *Status) *Status {
 	}
 	if len(found) == 0 {
 		if s.StartTime != nil && !notice.IsFirm(f.Deadline) && f.Now.Sub(s.StartTime.Time) >= patience {
-			s.Phase, s.Reason = v1alpha1.ReplacementFailed, ReasonNoCapacity
+			s.Phase, s.Reason = v1beta1.ReplacementFailed, ReasonNoCapacity
 			s.Message = fmt.Sprintf("group %s has launched nothing for %s (see its activity history); the pods are moved to any node with free capacity", s.Group, patience)
 		}
 		return s
@@ -139,7 +139,7 @@ func (f GroupFollowing) claim(s *Status) *Status {
 	m := slices.MinFunc(found, func(a, b GroupMember) int {
 		return cmp.Or(cmp.Compare(b.progress(), a.progress()), strings.Compare(a.InstanceID, b.InstanceID))
 	})
-	s.Phase, s.Reason, s.InstanceID = v1alpha1.ReplacementLaunched, ReasonLaunched, m.InstanceID
+	s.Phase, s.Reason, s.InstanceID = v1beta1.ReplacementLaunched, ReasonLaunched, m.InstanceID
 	s.Message = fmt.Sprintf("group %s launched instance %s", s.Group, m.InstanceID)
 	return s
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Ends reports whether the event of a notice ends the instance, so that its
 // NodeClaim is handed over. A reboot or host maintenance does not.
-func Ends(n v1alpha1.Notice) bool {
+func Ends(n v1beta1.Notice) bool {
 	return n.InstanceAction != notice.ActionReboot && n.InstanceAction != notice.ActionMaintain
 }
 
@@ -21,7 +21,7 @@ func Ends(n v1alpha1.Notice) bool {
 // terminating: when all grace periods are over. Karpenter does not wait for
 // pods that tolerate its taint (kubernetes-sigs/karpenter, pkg/utils/pod,
 // IsDrainable). Zero: never.
-func HandoverAt(d *v1alpha1.Deadline, margin time.Duration) time.Time {
+func HandoverAt(d *v1beta1.Deadline, margin time.Duration) time.Time {
 	if !isHard(d) {
 		return time.Time{}
 	}
@@ -31,7 +31,7 @@ func HandoverAt(d *v1alpha1.Deadline, margin time.Duration) time.Time {
 // HandoverDue reports whether to hand an interrupted NodeClaim to Karpenter: no
 // pod is left that must leave, or all were asked to stop and their time is
 // over.
-func HandoverDue(plan drain.Plan, d *v1alpha1.Deadline, margin time.Duration, now time.Time) bool {
+func HandoverDue(plan drain.Plan, d *v1beta1.Deadline, margin time.Duration, now time.Time) bool {
 	if plan.Empty() {
 		return true
 	}
@@ -45,7 +45,7 @@ func HandoverDue(plan drain.Plan, d *v1alpha1.Deadline, margin time.Duration, no
 // the current value, nor than the NodeClaim's terminationGracePeriod allows.
 // Karpenter computes that end only if the annotation does not exist
 // (kubernetes-sigs/karpenter, pkg/controllers/nodeclaim/lifecycle).
-func Tightened(c *Claim, d *v1alpha1.Deadline, now time.Time) (string, bool) {
+func Tightened(c *Claim, d *v1beta1.Deadline, now time.Time) (string, bool) {
 	if !isHard(d) {
 		return "", false
 	}
@@ -78,7 +78,7 @@ type Place struct{ Account, Region string }
 // queue. It returns false if the deletion of the NodeClaim tells Karpenter
 // everything. The message makes Karpenter avoid the reclaimed capacity for some
 // minutes (Karpenter documentation, "Interruption").
-func Message(n v1alpha1.Notice, instanceID, zone string, p Place) (string, bool) {
+func Message(n v1beta1.Notice, instanceID, zone string, p Place) (string, bool) {
 	detail := map[string]string{"instance-id": instanceID, "instance-action": "terminate"}
 	var typ string
 	switch n.Kind {

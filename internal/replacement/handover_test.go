@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -24,7 +24,7 @@ func TestNodeClaimDeletionDecision(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		plan     drain.Plan
-		deadline *v1alpha1.Deadline
+		deadline *v1beta1.Deadline
 		want     bool
 	}{
 		"no pod is left":                            {plan(drain.StepStays), hard(time.Minute), true},
@@ -53,7 +53,7 @@ func TestDeadlineIsOnlyTightened(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		claim    *Claim
-		deadline *v1alpha1.Deadline
+		deadline *v1beta1.Deadline
 		want     string
 	}{
 		"shorter terminationGracePeriod":                  {grace("1m", time.Time{}), deadline, "2026-05-11T12:01:00Z"},
@@ -67,7 +67,7 @@ func TestDeadlineIsOnlyTightened(t *testing.T) {
 		"the same stands":         {stands("2026-05-11T14:02:00+02:00"), deadline, ""},
 		"something odd stands":    {stands("soon"), deadline, "2026-05-11T12:02:00Z"},
 		"the deadline is not one": {&Claim{}, nil, ""},
-		"the deadline is soft":    {&Claim{}, &v1alpha1.Deadline{Time: deadline.Time, Type: v1alpha1.DeadlineSoft}, ""},
+		"the deadline is soft":    {&Claim{}, &v1beta1.Deadline{Time: deadline.Time, Type: v1beta1.DeadlineSoft}, ""},
 	} {
 		if got, changed := Tightened(test.claim, test.deadline, noon); got != test.want || changed != (test.want != "") {
 			t.Errorf("%s: %q", name, got)
@@ -77,7 +77,7 @@ func TestDeadlineIsOnlyTightened(t *testing.T) {
 
 func TestForwardedNoticeMatchesEventBridgeFormat(t *testing.T) {
 	t.Parallel()
-	n := v1alpha1.Notice{ID: "1234", Kind: notice.KindSpotInterruption, Time: metav1.NewTime(noon), InstanceAction: "terminate"}
+	n := v1beta1.Notice{ID: "1234", Kind: notice.KindSpotInterruption, Time: metav1.NewTime(noon), InstanceAction: "terminate"}
 	text, ok := Message(n, instance, zoneA, Place{"111122223333", "us-east-1"})
 	var got map[string]any
 	if err := json.Unmarshal([]byte(text), &got); err != nil || !ok {
@@ -95,7 +95,7 @@ func TestForwardedNoticeMatchesEventBridgeFormat(t *testing.T) {
 	for kind, want := range map[string]bool{
 		notice.KindCapacityReservationInterruption: true, notice.KindScheduledChange: false, notice.KindInstanceStateChange: false, "": false,
 	} {
-		if _, ok := Message(v1alpha1.Notice{Kind: kind}, instance, zoneA, Place{}); ok != want {
+		if _, ok := Message(v1beta1.Notice{Kind: kind}, instance, zoneA, Place{}); ok != want {
 			t.Errorf("%s: %v", kind, ok)
 		}
 	}
@@ -104,7 +104,7 @@ func TestForwardedNoticeMatchesEventBridgeFormat(t *testing.T) {
 func TestNoticesThatEndTheInstance(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[string]bool{"": true, notice.ActionTerminate: true, notice.ActionStop: true, notice.ActionReboot: false, notice.ActionMaintain: false} {
-		if got := Ends(v1alpha1.Notice{InstanceAction: action}); got != want {
+		if got := Ends(v1beta1.Notice{InstanceAction: action}); got != want {
 			t.Errorf("%q: %v", action, got)
 		}
 	}

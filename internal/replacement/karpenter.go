@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Karpenter's names (Karpenter documentation, "Well-Known Labels, Annotations,
@@ -86,7 +86,7 @@ type Claim struct {
 func (c *Claim) Pool() string { return c.Labels[LabelNodePool] }
 
 // Replaces returns the id of the instance that it replaces, or empty.
-func (c *Claim) Replaces() string { return c.Labels[v1alpha1.LabelReplacesInstance] }
+func (c *Claim) Replaces() string { return c.Labels[v1beta1.LabelReplacesInstance] }
 
 // Class holds the fields of a NodeClass that Lifeboat reads.
 type Class struct{ Ready bool }

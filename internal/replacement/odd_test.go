@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 var errOdd = errors.New("odd")
@@ -45,7 +45,7 @@ func FuzzUnusualObjects(f *testing.F) {
 		if claim, err := ReadClaim(u); err == nil {
 			facts.Interrupted, facts.Claims = claim, []*Claim{claim}
 			_, _ = Tightened(claim, facts.Deadline, noon)
-			_ = Follow(Following{Now: noon, Was: Status{Phase: v1alpha1.ReplacementOrdered}, Claim: claim})
+			_ = Follow(Following{Now: noon, Was: Status{Phase: v1beta1.ReplacementOrdered}, Claim: claim})
 		}
 		_, _ = ReadClass(u)
 		d := Decide(facts)

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // MostOthers is how many other nodes are checked for free capacity: each costs
@@ -24,11 +24,11 @@ type Other struct {
 // tells: it is Ready, schedulable, not interrupted, and not a replacement for
 // another node. Free capacity is not checked.
 func MayTake(node *corev1.Node) bool {
-	if node == nil || node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[v1alpha1.LabelReplacesInstance] != "" {
+	if node == nil || node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[v1beta1.LabelReplacesInstance] != "" {
 		return false
 	}
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == v1alpha1.TaintInterrupted || t.Key == taintDisrupted || strings.HasPrefix(t.Key, "node.kubernetes.io/")
+		return t.Key == v1beta1.TaintInterrupted || t.Key == taintDisrupted || strings.HasPrefix(t.Key, "node.kubernetes.io/")
 	}) {
 		return false
 	}

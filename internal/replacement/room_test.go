@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 func TestPodsFitElsewhere(t *testing.T) {
@@ -35,10 +35,10 @@ func TestPodsFitElsewhere(t *testing.T) {
 		"a node that is not Ready":                {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Status.Conditions = nil }), false},
 		"a node that is cordoned":                 {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), false},
 		"a node that is going":                    {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }), false},
-		"a node that is interrupted":              {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectNoSchedule)), false},
-		"a node at risk":                          {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectPreferNoSchedule)), false},
+		"a node that is interrupted":              {pod("p", "1"), other("b", "1", tainted(v1beta1.TaintInterrupted, corev1.TaintEffectNoSchedule)), false},
+		"a node at risk":                          {pod("p", "1"), other("b", "1", tainted(v1beta1.TaintInterrupted, corev1.TaintEffectPreferNoSchedule)), false},
 		"a node that Karpenter ends":              {pod("p", "1"), other("b", "1", tainted(taintDisrupted, corev1.TaintEffectNoSchedule)), false},
-		"another node's replacement":              {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Labels[v1alpha1.LabelReplacesInstance] = "i-2" }), false},
+		"another node's replacement":              {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Labels[v1beta1.LabelReplacesInstance] = "i-2" }), false},
 		"a taint that it tolerates":               {pod("p", "1"), other("b", "1", tainted("shop", corev1.TaintEffectNoSchedule)), true},
 		"a taint that it does not":                {pod("p", "1"), other("b", "1", tainted("db", corev1.TaintEffectNoSchedule)), false},
 		"a taint that only asks":                  {pod("p", "1"), other("b", "1", tainted("db", corev1.TaintEffectPreferNoSchedule)), true},
@@ -109,28 +109,28 @@ func TestPodResourceRequests(t *testing.T) {
 func TestReplacementProgress(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewMicroTime(noon.Add(-40 * time.Second))
-	was := func(phase v1alpha1.ReplacementPhase, tries int32, uid string) Status {
+	was := func(phase v1beta1.ReplacementPhase, tries int32, uid string) Status {
 		return Status{Phase: phase, Name: "web-lb-0a1b2c3d4e5f60718", Tries: tries, UID: "", OrderTime: &at, StartTime: &at, Message: uid}
 	}
 	made := func(s Status) Status { s.UID = "our-uid"; return s }
-	ordered := v1alpha1.ReplacementOrdered
+	ordered := v1beta1.ReplacementOrdered
 	tests := map[string]struct {
 		f    Following
-		want v1alpha1.ReplacementPhase
+		want v1beta1.ReplacementPhase
 		why  string
 	}{
 		"written down and not made":          {Following{Was: was(ordered, 1, "")}, ordered, ""},
 		"made":                               {Following{Was: was(ordered, 1, ""), Claim: our()}, ordered, ReasonOrdered},
-		"has its instance":                   {Following{Was: made(was(ordered, 1, "")), Claim: our(launched)}, v1alpha1.ReplacementLaunched, ReasonLaunched},
-		"is initialized, its node not Ready": {Following{Was: made(was(ordered, 1, "")), Claim: our(initialized)}, v1alpha1.ReplacementLaunched, ReasonLaunched},
-		"is Ready":                           {Following{Was: made(was(ordered, 1, "")), Claim: our(initialized), NodeReady: true}, v1alpha1.ReplacementReady, ReasonReady},
-		"was Ready, and its node falters":    {Following{Was: made(was(v1alpha1.ReplacementReady, 1, "")), Claim: our(initialized)}, v1alpha1.ReplacementReady, ""},
-		"vanished":                           {Following{Was: made(was(ordered, 1, ""))}, v1alpha1.ReplacementRetrying, ReasonVanished},
-		"is being deleted":                   {Following{Was: made(was(ordered, 1, "")), Claim: our(deleting)}, v1alpha1.ReplacementRetrying, ReasonVanished},
-		"was Ready, and vanished":            {Following{Was: made(was(v1alpha1.ReplacementReady, 1, ""))}, v1alpha1.ReplacementRetrying, ReasonVanished},
-		"vanished for the third time":        {Following{Was: made(was(ordered, 3, ""))}, v1alpha1.ReplacementFailed, ReasonNoCapacity},
-		"vanished shortly before the end":    {Following{Was: made(was(ordered, 1, "")), Deadline: hard(20 * time.Second)}, v1alpha1.ReplacementFailed, ReasonNoCapacity},
-		"vanished, soft deadline":            {Following{Was: made(was(ordered, 1, "")), Deadline: &v1alpha1.Deadline{Time: metav1.NewTime(noon), Type: v1alpha1.DeadlineSoft}}, v1alpha1.ReplacementRetrying, ReasonVanished},
+		"has its instance":                   {Following{Was: made(was(ordered, 1, "")), Claim: our(launched)}, v1beta1.ReplacementLaunched, ReasonLaunched},
+		"is initialized, its node not Ready": {Following{Was: made(was(ordered, 1, "")), Claim: our(initialized)}, v1beta1.ReplacementLaunched, ReasonLaunched},
+		"is Ready":                           {Following{Was: made(was(ordered, 1, "")), Claim: our(initialized), NodeReady: true}, v1beta1.ReplacementReady, ReasonReady},
+		"was Ready, and its node falters":    {Following{Was: made(was(v1beta1.ReplacementReady, 1, "")), Claim: our(initialized)}, v1beta1.ReplacementReady, ""},
+		"vanished":                           {Following{Was: made(was(ordered, 1, ""))}, v1beta1.ReplacementRetrying, ReasonVanished},
+		"is being deleted":                   {Following{Was: made(was(ordered, 1, "")), Claim: our(deleting)}, v1beta1.ReplacementRetrying, ReasonVanished},
+		"was Ready, and vanished":            {Following{Was: made(was(v1beta1.ReplacementReady, 1, ""))}, v1beta1.ReplacementRetrying, ReasonVanished},
+		"vanished for the third time":        {Following{Was: made(was(ordered, 3, ""))}, v1beta1.ReplacementFailed, ReasonNoCapacity},
+		"vanished shortly before the end":    {Following{Was: made(was(ordered, 1, "")), Deadline: hard(20 * time.Second)}, v1beta1.ReplacementFailed, ReasonNoCapacity},
+		"vanished, soft deadline":            {Following{Was: made(was(ordered, 1, "")), Deadline: &v1beta1.Deadline{Time: metav1.NewTime(noon), Type: v1beta1.DeadlineSoft}}, v1beta1.ReplacementRetrying, ReasonVanished},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestOrderIsRetried(t *testing.T) {
 	at := metav1.NewMicroTime(noon)
 	for _, test := range []struct {
 		tries    int32
-		deadline *v1alpha1.Deadline
+		deadline *v1beta1.Deadline
 		want     time.Duration
 	}{
 		{1, hard(time.Minute), 10 * time.Second}, {2, hard(time.Minute), 30 * time.Second}, {1, nil, 3 * time.Minute}, {2, nil, 3 * time.Minute},
@@ -167,10 +167,10 @@ func TestOrderIsRetried(t *testing.T) {
 func TestPodsWaitForReplacement(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewMicroTime(noon)
-	for phase, test := range map[v1alpha1.ReplacementPhase]struct{ hard, soft bool }{
-		v1alpha1.NoReplacement: {}, v1alpha1.ReplacementReady: {},
-		v1alpha1.ReplacementQueued: {true, true}, v1alpha1.ReplacementOrdered: {true, true}, v1alpha1.ReplacementLaunched: {true, true},
-		v1alpha1.ReplacementRetrying: {true, true}, v1alpha1.ReplacementFailed: {true, false},
+	for phase, test := range map[v1beta1.ReplacementPhase]struct{ hard, soft bool }{
+		v1beta1.NoReplacement: {}, v1beta1.ReplacementReady: {},
+		v1beta1.ReplacementQueued: {true, true}, v1beta1.ReplacementOrdered: {true, true}, v1beta1.ReplacementLaunched: {true, true},
+		v1beta1.ReplacementRetrying: {true, true}, v1beta1.ReplacementFailed: {true, false},
 	} {
 		s := &Status{Phase: phase, StartTime: &at}
 		g, waits := Gate(s, hard(time.Minute))

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -21,8 +21,8 @@ const (
 
 var noon = time.Date(2026, 5, 11, 12, 0, 0, 0, time.UTC)
 
-func hard(after time.Duration) *v1alpha1.Deadline {
-	return notice.At(noon.Add(after), v1alpha1.DeadlineHard)
+func hard(after time.Duration) *v1beta1.Deadline {
+	return notice.At(noon.Add(after), v1beta1.DeadlineHard)
 }
 
 // poolObject is a NodePool in the form of Karpenter's API.
@@ -91,8 +91,8 @@ func claimObject(name string, change ...func(o map[string]any)) *unstructured.Un
 func our(change ...func(*Claim)) *Claim {
 	c := &Claim{
 		Name: "web-lb-0a1b2c3d4e5f60718", UID: "our-uid",
-		Labels:      map[string]string{LabelNodePool: "web", v1alpha1.LabelReplacesInstance: instance},
-		Annotations: map[string]string{AnnotationDoNotDisrupt: "true", v1alpha1.AnnotationInterruption: instance},
+		Labels:      map[string]string{LabelNodePool: "web", v1beta1.LabelReplacesInstance: instance},
+		Annotations: map[string]string{AnnotationDoNotDisrupt: "true", v1beta1.AnnotationInterruption: instance},
 	}
 	for _, f := range change {
 		f(c)

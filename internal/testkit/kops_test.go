@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/iam"
 )
@@ -117,7 +117,7 @@ func TestKopsManifestsFitLifeboat(t *testing.T) {
 	if len(group.Spec.FileAssets) != 4 || *group.Spec.WarmPool.EnableLifecycleHook {
 		t.Errorf("%d file assets, kOps' own hook is %v", len(group.Spec.FileAssets), *group.Spec.WarmPool.EnableLifecycleHook)
 	}
-	if want := []string{v1alpha1.TaintNotInService + "=:NoSchedule"}; !cmp.Equal(group.Spec.Taints, want) {
+	if want := []string{v1beta1.TaintNotInService + "=:NoSchedule"}; !cmp.Equal(group.Spec.Taints, want) {
 		t.Errorf("taints %q, want %q", group.Spec.Taints, want)
 	}
 
@@ -146,9 +146,9 @@ func TestNodeGroupsForKopsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]v1alpha1.Management{"workers.prod.example.com": v1alpha1.ManageHooks, "nodes-eu-west-1a.prod.example.com": v1alpha1.ManageNothing}
+	want := map[string]v1beta1.Management{"workers.prod.example.com": v1beta1.ManageHooks, "nodes-eu-west-1a.prod.example.com": v1beta1.ManageNothing}
 	for _, part := range bytes.Split(text, []byte("\n---\n")) {
-		var g v1alpha1.NodeGroup
+		var g v1beta1.NodeGroup
 		if err := yaml.UnmarshalStrict(part, &g); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -143,12 +143,12 @@ func (who groupSide) group() scenario.GroupStatement {
 }
 
 // capacityFirst is a policy that orders the replacement before the drain.
-func capacityFirst() *v1alpha1.InterruptionPolicy {
-	return &v1alpha1.InterruptionPolicy{
+func capacityFirst() *v1beta1.InterruptionPolicy {
+	return &v1beta1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "capacity-first"},
-		Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
-			Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain,
-			Strategy: v1alpha1.StrategySurge, Replacement: v1alpha1.ReplacementBefore,
+		Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
+			Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain,
+			Strategy: v1beta1.StrategySurge, Replacement: v1beta1.ReplacementBefore,
 		}}},
 	}
 }
@@ -172,7 +172,7 @@ func newGroupWorld(tb testing.TB, who groupSide) *sideBySide {
 	s := &sideBySide{Sandbox: box, poweredOff: map[string]time.Time{}}
 	scheme := runtime.NewScheme()
 	must(tb, clientgoscheme.AddToScheme(scheme))
-	must(tb, v1alpha1.AddToScheme(scheme))
+	must(tb, v1beta1.AddToScheme(scheme))
 	config := box.RESTConfig()
 	config.QPS = -1
 	s.client, err = client.New(config, client.Options{Scheme: scheme})
@@ -236,7 +236,7 @@ func (r *readyNodes) note(object any) {
 
 // isStartupTaint reports whether a taint is one of a starting node.
 func isStartupTaint(t corev1.Taint) bool {
-	return t.Key == v1alpha1.TaintNotInService || t.Key == corev1.TaintNodeNotReady
+	return t.Key == v1beta1.TaintNotInService || t.Key == corev1.TaintNodeNotReady
 }
 
 // firstReadyExcept returns when the first node outside of those was Ready; zero if none was.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // load is a number of messages on the queue.
@@ -83,7 +83,7 @@ func (r *rig) takeIn(l load, round int) (seconds float64, used cpu) {
 		r.fill(l.messages, func(i int) string { return l.body(round, i, l.nodes) })
 		r.untilDeleted(l.kept)
 	})
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	r.must(r.admin.List(r.Context(), &list))
 	if len(list.Items) != l.records {
 		r.Fatalf("%d Interruptions, want %d", len(list.Items), l.records)
@@ -99,9 +99,9 @@ func (r *rig) createInterruptions(n int) float64 {
 	now := time.Now()
 	seconds, _ := r.timed(func() {
 		r.each(n, floorIntake, func(ctx context.Context, i int) error {
-			return r.floor[i%len(r.floor)].Create(ctx, interruption(i, v1alpha1.Notice{
+			return r.floor[i%len(r.floor)].Create(ctx, interruption(i, v1beta1.Notice{
 				ID: fmt.Sprintf("floor-%d", i), Kind: "SpotInterruption", Source: "sqs", Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
-				Deadline:       &v1alpha1.Deadline{Time: metav1.NewTime(now.Add(2 * time.Minute)), Type: v1alpha1.DeadlineHard},
+				Deadline:       &v1beta1.Deadline{Time: metav1.NewTime(now.Add(2 * time.Minute)), Type: v1beta1.DeadlineHard},
 				InstanceAction: "terminate", Description: "EC2 takes the spot instance back at " + stamp(now.Add(2*time.Minute)) + " (terminate)",
 			}))
 		})

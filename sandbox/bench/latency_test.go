@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // BenchmarkLatency sends one spot warning to an idle cluster, and waits until the node is
@@ -128,7 +128,7 @@ func (r *rig) floorNotice(url string, i int) time.Time {
 func (r *rig) untilRecorded(i int) {
 	r.Helper()
 	r.until("the Interruption to record all evictions", 2*time.Minute, func() (bool, error) {
-		var in v1alpha1.Interruption
+		var in v1beta1.Interruption
 		if err := r.admin.Get(r.Context(), client.ObjectKey{Name: instance(i)}, &in); err != nil {
 			return false, err
 		}

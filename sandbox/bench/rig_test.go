@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
@@ -121,7 +121,7 @@ func (r *rig) must(err error) {
 func (r *rig) client(config *rest.Config) client.WithWatch {
 	r.Helper()
 	scheme := runtime.NewScheme()
-	r.must(errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
+	r.must(errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)))
 	config.QPS = -1
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	r.must(err)
@@ -151,7 +151,7 @@ func (r *rig) install() {
 		r.floor = append(r.floor, r.client(config))
 	}
 	r.until("the API server to serve Interruptions", time.Minute, func() (bool, error) {
-		err := r.floor[0].List(r.Context(), &v1alpha1.InterruptionList{})
+		err := r.floor[0].List(r.Context(), &v1beta1.InterruptionList{})
 		return err == nil, err
 	})
 }

@@ -26,7 +26,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
@@ -68,7 +68,7 @@ func newSideBySide(tb testing.TB) *sideBySide {
 	}
 	scheme := runtime.NewScheme()
 	must(tb, clientgoscheme.AddToScheme(scheme))
-	must(tb, v1alpha1.AddToScheme(scheme))
+	must(tb, v1beta1.AddToScheme(scheme))
 	config := box.RESTConfig()
 	config.QPS = -1
 	s.client, err = client.New(config, client.Options{Scheme: scheme})
@@ -137,11 +137,11 @@ func (s *sideBySide) tune(tb testing.TB, who side) {
 		must(tb, s.RestartLifeboat(ctx, "--karpenter-queue-url="+s.State().KarpenterQueueURL))
 	}
 	if who.surge {
-		must(tb, s.client.Create(ctx, &v1alpha1.InterruptionPolicy{
+		must(tb, s.client.Create(ctx, &v1beta1.InterruptionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "surge"},
-			Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
-				Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain,
-				Strategy: v1alpha1.StrategySurge, Replacement: v1alpha1.ReplacementBefore,
+			Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
+				Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain,
+				Strategy: v1beta1.StrategySurge, Replacement: v1beta1.ReplacementBefore,
 			}}},
 		}))
 	}
@@ -216,7 +216,7 @@ func (s *sideBySide) clean(tb testing.TB) {
 	for _, object := range []client.Object{&policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}} {
 		must(tb, s.client.DeleteAllOf(ctx, object, client.InNamespace("default"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	}
-	for _, object := range []client.Object{&v1alpha1.InterruptionPolicy{}, &v1alpha1.Interruption{}} {
+	for _, object := range []client.Object{&v1beta1.InterruptionPolicy{}, &v1beta1.Interruption{}} {
 		must(tb, s.client.DeleteAllOf(ctx, object))
 	}
 	s.wait(tb, "nothing to be left of the round before", 3*time.Minute, func(ctx context.Context) (bool, error) {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -172,7 +172,7 @@ func (r *rig) untilQuiet(log *auditReader) {
 // recorded counts the Interruptions that account for all pods of their nodes.
 func (r *rig) recorded() int {
 	r.Helper()
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	r.must(r.admin.List(r.Context(), &list))
 	n := 0
 	for i := range list.Items {
@@ -219,9 +219,9 @@ func (r *rig) agents(c stormCase, deadline time.Time) (wait func() error) {
 // writeAsAgent creates the NodeNotice of a node.
 func (r *rig) writeAsAgent(ctx context.Context, i int, deadline time.Time) error {
 	at := metav1.NewTime(deadline)
-	return r.admin.Create(ctx, &v1alpha1.NodeNotice{
+	return r.admin.Create(ctx, &v1beta1.NodeNotice{
 		ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)},
-		Spec: v1alpha1.NodeNoticeSpec{InstanceID: instance(i), NodeUID: string(r.world.nodeUIDs[i]), Notices: []v1alpha1.MetadataNotice{{
+		Spec: v1beta1.NodeNoticeSpec{InstanceID: instance(i), NodeUID: string(r.world.nodeUIDs[i]), Notices: []v1beta1.MetadataNotice{{
 			ID: "imds/SpotInterruption/terminate/" + stamp(deadline), Kind: notice.KindSpotInterruption, Subject: "spot/instance-action",
 			InstanceAction: notice.ActionTerminate, Deadline: &at,
 			Description: "EC2 takes the spot instance back at " + stamp(deadline) + " (terminate)",
@@ -230,9 +230,9 @@ func (r *rig) writeAsAgent(ctx context.Context, i int, deadline time.Time) error
 }
 
 // interruption is the record of a notice, as intake writes it.
-func interruption(i int, n v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func interruption(i int, n v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance(i)},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance(i), NodeName: nodeName(i), Notices: []v1alpha1.Notice{n}},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: instance(i), NodeName: nodeName(i), Notices: []v1beta1.Notice{n}},
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
 )
 
@@ -75,7 +75,7 @@ func (r *rig) clear() {
 
 func (r *rig) deleteInterruptions() {
 	r.Helper()
-	r.must(r.admin.DeleteAllOf(r.Context(), &v1alpha1.Interruption{}))
+	r.must(r.admin.DeleteAllOf(r.Context(), &v1beta1.Interruption{}))
 }
 
 func object(apiVersion, kind string) *unstructured.Unstructured {

@@ -16,31 +16,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-func newNotice(id, source string) v1alpha1.Notice {
+func newNotice(id, source string) v1beta1.Notice {
 	now := time.Now().Truncate(time.Second)
-	return v1alpha1.Notice{
+	return v1beta1.Notice{
 		ID: id, Kind: "SpotInterruption", Source: source,
 		Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
 	}
 }
 
-func record(id, node string, notices ...v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func record(id, node string, notices ...v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: id},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: id, NodeName: node, NodeUID: types.UID("uid-" + node), Notices: notices},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: id, NodeName: node, NodeUID: types.UID("uid-" + node), Notices: notices},
 	}
 }
 
 // nodeNotice is what the agent of a node writes.
-func nodeNotice(node *corev1.Node, edit func(*v1alpha1.NodeNotice)) *v1alpha1.NodeNotice {
+func nodeNotice(node *corev1.Node, edit func(*v1beta1.NodeNotice)) *v1beta1.NodeNotice {
 	at := metav1.NewTime(time.Now().Add(2 * time.Minute).Truncate(time.Second))
-	n := &v1alpha1.NodeNotice{
+	n := &v1beta1.NodeNotice{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name},
-		Spec: v1alpha1.NodeNoticeSpec{InstanceID: "i-0a1b2c3d4e5f60718", NodeUID: string(node.UID), Notices: []v1alpha1.MetadataNotice{{
+		Spec: v1beta1.NodeNoticeSpec{InstanceID: "i-0a1b2c3d4e5f60718", NodeUID: string(node.UID), Notices: []v1beta1.MetadataNotice{{
 			ID: "imds/SpotInterruption/1", Kind: "SpotInterruption", Subject: "spot/instance-action", Deadline: &at,
 		}}},
 	}
@@ -85,55 +85,55 @@ func check(t *testing.T, err error, want string) {
 }
 
 // word is a value with its author.
-func word(by string) *v1alpha1.UserAction {
-	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
+func word(by string) *v1beta1.UserAction {
+	return &v1beta1.UserAction{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
 }
 
 // agentEdits are what an agent tries to write, and a part of the refusal; "" if it may.
 func agentEdits(s *stage) map[string]struct {
-	edit func(*v1alpha1.NodeNotice)
+	edit func(*v1beta1.NodeNotice)
 	want string
 } {
-	first := func(edit func(*v1alpha1.MetadataNotice)) func(*v1alpha1.NodeNotice) {
-		return func(n *v1alpha1.NodeNotice) { edit(&n.Spec.Notices[0]) }
+	first := func(edit func(*v1beta1.MetadataNotice)) func(*v1beta1.NodeNotice) {
+		return func(n *v1beta1.NodeNotice) { edit(&n.Spec.Notices[0]) }
 	}
 	return map[string]struct {
-		edit func(*v1alpha1.NodeNotice)
+		edit func(*v1beta1.NodeNotice)
 		want string
 	}{
 		"what it reads":          {nil, ""},
-		"no notices":             {func(n *v1alpha1.NodeNotice) { n.Spec.Notices = nil }, ""},
-		"eight notices":          {func(n *v1alpha1.NodeNotice) { n.Spec.Notices = many(8) }, ""},
-		"a withdrawal":           {first(func(n *v1alpha1.MetadataNotice) { n.Withdrawn = true }), ""},
-		"a spot notice, no time": {first(func(n *v1alpha1.MetadataNotice) { n.Deadline = nil }), ""},
-		"nine notices":           {func(n *v1alpha1.NodeNotice) { n.Spec.Notices = many(9) }, "must have at most 8 items"},
-		"another instance's id":  {func(n *v1alpha1.NodeNotice) { n.Spec.InstanceID = "database" }, "spec.instanceID"},
-		"another node's UID":     {func(n *v1alpha1.NodeNotice) { n.Spec.NodeUID = string(s.nodeB.UID) }, "spec.nodeUID must be the UID of the node to which the token is bound"},
-		"a failed status check":  {first(func(n *v1alpha1.MetadataNotice) { n.Kind = "InstanceStatus" }), `Unsupported value: "InstanceStatus"`},
-		"a state change":         {first(func(n *v1alpha1.MetadataNotice) { n.Kind = "InstanceStateChange" }), `Unsupported value: "InstanceStateChange"`},
-		"a return to a pool":     {first(func(n *v1alpha1.MetadataNotice) { n.InstanceAction = "return" }), `Unsupported value: "return"`},
-		"another source's id":    {first(func(n *v1alpha1.MetadataNotice) { n.ID = "ec2/SpotInterruption/1" }), "spec.notices[0].id"},
-		"a terminal escape":      {first(func(n *v1alpha1.MetadataNotice) { n.ID = "imds/\x1b[2J" }), "spec.notices[0].id"},
-		"a long id":              {first(func(n *v1alpha1.MetadataNotice) { n.ID = "imds/" + strings.Repeat("x", 124) }), "Too long"},
-		"a long subject":         {first(func(n *v1alpha1.MetadataNotice) { n.Subject = strings.Repeat("x", 129) }), "Too long"},
-		"a long code":            {first(func(n *v1alpha1.MetadataNotice) { n.EventTypeCode = strings.Repeat("x", 129) }), "Too long"},
-		"a long description":     {first(func(n *v1alpha1.MetadataNotice) { n.Description = strings.Repeat("x", 513) }), "Too long"},
-		"an event without time": {first(func(n *v1alpha1.MetadataNotice) { n.Kind, n.Deadline = "ScheduledChange", nil }),
+		"no notices":             {func(n *v1beta1.NodeNotice) { n.Spec.Notices = nil }, ""},
+		"eight notices":          {func(n *v1beta1.NodeNotice) { n.Spec.Notices = many(8) }, ""},
+		"a withdrawal":           {first(func(n *v1beta1.MetadataNotice) { n.Withdrawn = true }), ""},
+		"a spot notice, no time": {first(func(n *v1beta1.MetadataNotice) { n.Deadline = nil }), ""},
+		"nine notices":           {func(n *v1beta1.NodeNotice) { n.Spec.Notices = many(9) }, "must have at most 8 items"},
+		"another instance's id":  {func(n *v1beta1.NodeNotice) { n.Spec.InstanceID = "database" }, "spec.instanceID"},
+		"another node's UID":     {func(n *v1beta1.NodeNotice) { n.Spec.NodeUID = string(s.nodeB.UID) }, "spec.nodeUID must be the UID of the node to which the token is bound"},
+		"a failed status check":  {first(func(n *v1beta1.MetadataNotice) { n.Kind = "InstanceStatus" }), `Unsupported value: "InstanceStatus"`},
+		"a state change":         {first(func(n *v1beta1.MetadataNotice) { n.Kind = "InstanceStateChange" }), `Unsupported value: "InstanceStateChange"`},
+		"a return to a pool":     {first(func(n *v1beta1.MetadataNotice) { n.InstanceAction = "return" }), `Unsupported value: "return"`},
+		"another source's id":    {first(func(n *v1beta1.MetadataNotice) { n.ID = "ec2/SpotInterruption/1" }), "spec.notices[0].id"},
+		"a terminal escape":      {first(func(n *v1beta1.MetadataNotice) { n.ID = "imds/\x1b[2J" }), "spec.notices[0].id"},
+		"a long id":              {first(func(n *v1beta1.MetadataNotice) { n.ID = "imds/" + strings.Repeat("x", 124) }), "Too long"},
+		"a long subject":         {first(func(n *v1beta1.MetadataNotice) { n.Subject = strings.Repeat("x", 129) }), "Too long"},
+		"a long code":            {first(func(n *v1beta1.MetadataNotice) { n.EventTypeCode = strings.Repeat("x", 129) }), "Too long"},
+		"a long description":     {first(func(n *v1beta1.MetadataNotice) { n.Description = strings.Repeat("x", 513) }), "Too long"},
+		"an event without time": {first(func(n *v1beta1.MetadataNotice) { n.Kind, n.Deadline = "ScheduledChange", nil }),
 			"a ScheduledChange needs a deadline"},
-		"a deadline of no kind": {first(func(n *v1alpha1.MetadataNotice) { n.Kind = "RebalanceRecommendation" }),
+		"a deadline of no kind": {first(func(n *v1beta1.MetadataNotice) { n.Kind = "RebalanceRecommendation" }),
 			"only a SpotInterruption and a ScheduledChange have a deadline"},
-		"a label":       {func(n *v1alpha1.NodeNotice) { n.Labels = map[string]string{"a": "b"} }, "may not set or change metadata.labels"},
-		"an annotation": {func(n *v1alpha1.NodeNotice) { n.Annotations = map[string]string{"a": "b"} }, "may not set or change metadata.annotations"},
-		"a finalizer":   {func(n *v1alpha1.NodeNotice) { n.Finalizers = []string{"a.b/c"} }, "may not set or change metadata.finalizers"},
-		"an owner": {func(n *v1alpha1.NodeNotice) {
+		"a label":       {func(n *v1beta1.NodeNotice) { n.Labels = map[string]string{"a": "b"} }, "may not set or change metadata.labels"},
+		"an annotation": {func(n *v1beta1.NodeNotice) { n.Annotations = map[string]string{"a": "b"} }, "may not set or change metadata.annotations"},
+		"a finalizer":   {func(n *v1beta1.NodeNotice) { n.Finalizers = []string{"a.b/c"} }, "may not set or change metadata.finalizers"},
+		"an owner": {func(n *v1beta1.NodeNotice) {
 			n.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: s.nodeA.Name, UID: s.nodeA.UID}}
 		}, "may not set or change metadata.ownerReferences"},
 	}
 }
 
-func many(count int) (all []v1alpha1.MetadataNotice) {
+func many(count int) (all []v1beta1.MetadataNotice) {
 	for i := range count {
-		all = append(all, v1alpha1.MetadataNotice{ID: fmt.Sprint("imds/", i), Kind: "RebalanceRecommendation", Subject: "s"})
+		all = append(all, v1beta1.MetadataNotice{ID: fmt.Sprint("imds/", i), Kind: "RebalanceRecommendation", Subject: "s"})
 	}
 	return all
 }
@@ -166,7 +166,7 @@ func TestAgentWritesOnlyItsNodeNotice(t *testing.T) {
 			check(t, s.agentA.Patch(t.Context(), edited, client.MergeFrom(own), client.DryRunAll), test.want)
 		})
 	}
-	withdraw := func(of *v1alpha1.NodeNotice) *v1alpha1.NodeNotice {
+	withdraw := func(of *v1beta1.NodeNotice) *v1beta1.NodeNotice {
 		edited := of.DeepCopy()
 		edited.Spec.Notices[0].Withdrawn = true
 		return edited
@@ -192,12 +192,12 @@ func TestAgentHasNoOtherPermissions(t *testing.T) {
 	check(t, s.agentA.Status().Patch(t.Context(), edited, client.MergeFrom(own)), `cannot patch resource "nodenotices/status"`)
 	check(t, s.agentA.Update(t.Context(), own.DeepCopy()), `cannot update resource "nodenotices"`)
 	check(t, s.agentA.Delete(t.Context(), own), `cannot delete resource "nodenotices"`)
-	check(t, s.agentA.List(t.Context(), &v1alpha1.NodeNoticeList{}), `cannot list resource "nodenotices"`)
+	check(t, s.agentA.List(t.Context(), &v1beta1.NodeNoticeList{}), `cannot list resource "nodenotices"`)
 	// A received time of the year 9000, which would have held up every drain of the cluster.
 	interruption.Spec.Notices[0].ReceivedTime = metav1.NewMicroTime(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 	check(t, s.agentA.Create(t.Context(), interruption.DeepCopy()), `cannot create resource "interruptions"`)
 	check(t, s.agentA.Patch(t.Context(), interruption.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{}`))), `cannot patch resource "interruptions"`)
-	check(t, s.agentA.Get(t.Context(), client.ObjectKeyFromObject(interruption), &v1alpha1.Interruption{}), `cannot get resource "interruptions"`)
+	check(t, s.agentA.Get(t.Context(), client.ObjectKeyFromObject(interruption), &v1beta1.Interruption{}), `cannot get resource "interruptions"`)
 	check(t, s.agentA.List(t.Context(), &corev1.NodeList{}), `cannot list resource "nodes"`)
 	tainted := node.DeepCopy()
 	tainted.Spec.Unschedulable = true
@@ -267,7 +267,7 @@ func TestPodTokenNamesNode(t *testing.T) {
 	}))
 	check(t, agent.Create(t.Context(), nodeNotice(s.nodeA, nil), client.DryRunAll), "")
 	check(t, agent.Create(t.Context(), nodeNotice(s.nodeB, nil), client.DryRunAll), "of that node only")
-	check(t, agent.Create(t.Context(), nodeNotice(s.nodeA, func(n *v1alpha1.NodeNotice) { n.Spec.NodeUID = "x" }), client.DryRunAll), "spec.nodeUID must be")
+	check(t, agent.Create(t.Context(), nodeNotice(s.nodeA, func(n *v1beta1.NodeNotice) { n.Spec.NodeUID = "x" }), client.DryRunAll), "spec.nodeUID must be")
 }
 
 // TestTokenExpiresWithNode checks that the token of an agent is invalid after its

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
@@ -90,7 +90,7 @@ func install(ctx context.Context) error {
 		return err
 	}
 	for served := false; !served; time.Sleep(50 * time.Millisecond) {
-		err := c.List(ctx, &v1alpha1.InterruptionList{})
+		err := c.List(ctx, &v1beta1.InterruptionList{})
 		if ctx.Err() != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func applyAll(ctx context.Context, c client.Client, objects []*unstructured.Unst
 
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return client.New(config, client.Options{Scheme: scheme})

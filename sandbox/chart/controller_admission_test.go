@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -43,7 +43,7 @@ func TestControllerChangesOnlyOwnPodFields(t *testing.T) {
 	}{
 		"surges it": {func(p *corev1.Pod) {
 			delete(p.Labels, "pod-template-hash")
-			p.Labels[v1alpha1.LabelSurged], p.Annotations = "web-7f", map[string]string{"example.com/a": "1", v1alpha1.AnnotationSurgeOrigin: "{}"}
+			p.Labels[v1beta1.LabelSurged], p.Annotations = "web-7f", map[string]string{"example.com/a": "1", v1beta1.AnnotationSurgeOrigin: "{}"}
 		}, ""},
 		"replaces the image":     {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "evil:1" }, "may not change the spec of a pod"},
 		"takes it from its app":  {func(p *corev1.Pod) { delete(p.Labels, "app") }, "only its own labels"},
@@ -75,15 +75,15 @@ func TestControllerChangesOnlyOwnNodeFields(t *testing.T) {
 	if err := admin(t).Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	interrupted := corev1.Taint{Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}
+	interrupted := corev1.Taint{Key: v1beta1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}
 	for name, test := range map[string]struct {
 		change func(*corev1.Node)
 		want   string
 	}{
 		"cordons it": {func(n *corev1.Node) {
 			n.Spec.Unschedulable, n.Spec.Taints = true, append(n.Spec.Taints, interrupted)
-			n.Labels[v1alpha1.LabelExcludeBalancers] = "lifeboat"
-			metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.AnnotationOriginalState, "{}")
+			n.Labels[v1beta1.LabelExcludeBalancers] = "lifeboat"
+			metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1beta1.AnnotationOriginalState, "{}")
 		}, ""},
 		"releases a replacement": {func(n *corev1.Node) { delete(n.Annotations, "karpenter.sh/do-not-disrupt") }, ""},
 		"changes an annotation": {func(n *corev1.Node) {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // claimCRD is Karpenter's NodeClaim, as far as the policy is concerned.
@@ -85,7 +85,7 @@ func (s *claims) create(name string, change func(o map[string]any)) *unstructure
 	s.t.Helper()
 	o := map[string]any{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": map[string]any{"name": name, "annotations": map[string]any{v1alpha1.AnnotationGuardedUntil: "2026-05-11T08:30:00Z"}},
+		"metadata": map[string]any{"name": name, "annotations": map[string]any{v1beta1.AnnotationGuardedUntil: "2026-05-11T08:30:00Z"}},
 		"spec":     map[string]any{"expireAfter": "720h"},
 		"status":   conditions("Registered", "Initialized"),
 	}
@@ -162,8 +162,8 @@ func TestKarpenterGuardRefusesInterruptions(t *testing.T) {
 	}{
 		"a registered node":         {nil, guarded},
 		"no annotation":             {annotations(nil), ""},
-		"a guard that ended":        {annotations(map[string]any{v1alpha1.AnnotationGuardedUntil: "2026-05-11T08:13:59Z"}), ""},
-		"an unreadable guard":       {annotations(map[string]any{v1alpha1.AnnotationGuardedUntil: "tomorrow"}), ""},
+		"a guard that ended":        {annotations(map[string]any{v1beta1.AnnotationGuardedUntil: "2026-05-11T08:13:59Z"}), ""},
+		"an unreadable guard":       {annotations(map[string]any{v1beta1.AnnotationGuardedUntil: "tomorrow"}), ""},
 		"consolidation or drift":    {func(o map[string]any) { o["status"] = conditions("Registered", "DisruptionReason") }, ""},
 		"a launch without a node":   {func(o map[string]any) { o["status"] = conditions("Launched") }, ""},
 		"no status":                 {func(o map[string]any) { delete(o, "status") }, ""},
@@ -180,7 +180,7 @@ func TestKarpenterGuardRefusesInterruptions(t *testing.T) {
 			if name == "expiry" {
 				until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 				edited := claim.DeepCopy()
-				edited.SetAnnotations(map[string]string{v1alpha1.AnnotationGuardedUntil: until})
+				edited.SetAnnotations(map[string]string{v1beta1.AnnotationGuardedUntil: until})
 				if err := s.admin.Patch(t.Context(), edited, client.MergeFrom(claim)); err != nil {
 					t.Fatal(err)
 				}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // This file says in Go what each admission policy of the chart must accept. It compares two
@@ -136,19 +136,19 @@ func reachesHost(c corev1.Container) bool {
 }
 
 // mayWriteNodeNotice also says what the CRD accepts. before is nil for a new one.
-func mayWriteNodeNotice(by author, before, after *v1alpha1.NodeNotice) bool {
+func mayWriteNodeNotice(by author, before, after *v1beta1.NodeNotice) bool {
 	if before == nil {
-		before = &v1alpha1.NodeNotice{}
+		before = &v1beta1.NodeNotice{}
 	}
 	if by.user == agentUser && (by.node == "" || by.node != after.Name || by.nodeUID != "" && by.nodeUID != after.Spec.NodeUID ||
 		!sameTies(before, after) || len(changedKeys(before.Labels, after.Labels)) > 0 || len(changedKeys(before.Annotations, after.Annotations)) > 0) {
 		return false
 	}
 	return strings.HasPrefix(after.Spec.InstanceID, "i-0") && len(after.Spec.Notices) <= 8 &&
-		!slices.ContainsFunc(after.Spec.Notices, func(n v1alpha1.MetadataNotice) bool { return !isMetadata(n) })
+		!slices.ContainsFunc(after.Spec.Notices, func(n v1beta1.MetadataNotice) bool { return !isMetadata(n) })
 }
 
-func isMetadata(n v1alpha1.MetadataNotice) bool {
+func isMetadata(n v1beta1.MetadataNotice) bool {
 	hasDeadline := map[string]bool{"SpotInterruption": true, "ScheduledChange": true, "RebalanceRecommendation": false, "AutoScalingTermination": false}
 	mayHave, known := hasDeadline[n.Kind]
 	return known && (mayHave || n.Deadline == nil) && (n.Kind != "ScheduledChange" || n.Deadline != nil || n.Withdrawn) &&
@@ -156,13 +156,13 @@ func isMetadata(n v1alpha1.MetadataNotice) bool {
 }
 
 // mayWriteInterruption judges a new Interruption if before is nil.
-func mayWriteInterruption(by author, before, after *v1alpha1.Interruption) bool {
+func mayWriteInterruption(by author, before, after *v1beta1.Interruption) bool {
 	isNew := before == nil
 	if isNew {
-		before = &v1alpha1.Interruption{}
+		before = &v1beta1.Interruption{}
 	}
 	was, is := before.Spec, after.Spec
-	for _, action := range [][2]*v1alpha1.UserAction{{was.Approval, is.Approval}, {was.Hold, is.Hold}, {was.Released, is.Released}} {
+	for _, action := range [][2]*v1beta1.UserAction{{was.Approval, is.Approval}, {was.Hold, is.Hold}, {was.Released, is.Released}} {
 		if action[1] != nil && !same(action[0], action[1]) && action[1].By != by.user {
 			return false
 		}
@@ -179,8 +179,8 @@ func mayWriteInterruption(by author, before, after *v1alpha1.Interruption) bool 
 	return !isNew && same(was.Notices, is.Notices) || by.requests && onlyOwnRequests(by.user, was.Notices, is.Notices)
 }
 
-func onlyOwnRequests(user string, before, after []v1alpha1.Notice) bool {
-	known := map[string]v1alpha1.Notice{}
+func onlyOwnRequests(user string, before, after []v1beta1.Notice) bool {
+	known := map[string]v1beta1.Notice{}
 	for _, n := range before {
 		known[n.ID] = n
 	}
@@ -197,23 +197,23 @@ func onlyOwnRequests(user string, before, after []v1alpha1.Notice) bool {
 }
 
 // mayWithdraw reports whether the only difference is that a person's request is withdrawn.
-func mayWithdraw(was, is v1alpha1.Notice) bool {
+func mayWithdraw(was, is v1beta1.Notice) bool {
 	was.Withdrawn = true
 	return was.Kind == "Requested" && was.Source == "user" && same(was, is)
 }
 
 // isOwnRequest reports whether a notice has nothing but what `lifeboat drain` writes.
-func isOwnRequest(user string, n v1alpha1.Notice) bool {
+func isOwnRequest(user string, n v1beta1.Notice) bool {
 	own := n.Description == "requested by "+user || strings.HasPrefix(n.Description, "requested by "+user+": ")
-	want := v1alpha1.Notice{
+	want := v1beta1.Notice{
 		ID: n.ID, Kind: "Requested", Source: "user", Time: n.Time, ReceivedTime: n.ReceivedTime, Subject: n.Subject,
 		Deadline: n.Deadline, Description: n.Description,
 	}
-	return own && same(want, n) && (n.Deadline == nil || n.Deadline.Type == v1alpha1.DeadlineEstimated)
+	return own && same(want, n) && (n.Deadline == nil || n.Deadline.Type == v1beta1.DeadlineEstimated)
 }
 
 // mayWritePause also says what the CRD accepts. before is nil for a new one.
-func mayWritePause(by author, before, after *v1alpha1.Pause) bool {
+func mayWritePause(by author, before, after *v1beta1.Pause) bool {
 	name := "cluster"
 	if after.Spec.NodePool != "" {
 		name = "nodepool-" + after.Spec.NodePool
@@ -226,7 +226,7 @@ func mayWritePause(by author, before, after *v1alpha1.Pause) bool {
 // guardHolds reports whether Karpenter may not end a NodeClaim for an interruption at a time. An
 // unreadable NodeClaim must not stop Karpenter.
 func guardHolds(claim *unstructured.Unstructured, now time.Time) bool {
-	until, err := time.Parse(time.RFC3339, claim.GetAnnotations()[v1alpha1.AnnotationGuardedUntil])
+	until, err := time.Parse(time.RFC3339, claim.GetAnnotations()[v1beta1.AnnotationGuardedUntil])
 	return err == nil && until.After(now)
 }
 

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
@@ -65,8 +65,8 @@ func TestMarkingKeepsOthersFields(t *testing.T) {
 		if mutate.HasMark(restored) || restored.Spec.Unschedulable != node.Spec.Unschedulable {
 			t.Errorf("node %s is still marked: %+v", node.Name, restored.Spec)
 		}
-		_, was := node.Labels[v1alpha1.LabelExcludeBalancers]
-		if _, is := restored.Labels[v1alpha1.LabelExcludeBalancers]; is != was {
+		_, was := node.Labels[v1beta1.LabelExcludeBalancers]
+		if _, is := restored.Labels[v1beta1.LabelExcludeBalancers]; is != was {
 			t.Errorf("node %s is excluded from load balancers: %t, was %t", node.Name, is, was)
 		}
 	}
@@ -128,8 +128,8 @@ func (c *cast) foreignFields(node *corev1.Node) *corev1.Node {
 	c.t.Helper()
 	n := c.read(node)
 	n.ResourceVersion, n.Generation, n.ManagedFields = "", 0, nil
-	delete(n.Annotations, v1alpha1.AnnotationOriginalState)
-	delete(n.Labels, v1alpha1.LabelExcludeBalancers)
+	delete(n.Annotations, v1beta1.AnnotationOriginalState)
+	delete(n.Labels, v1beta1.LabelExcludeBalancers)
 	n.Spec = withoutOwn(n.Spec)
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 	return n

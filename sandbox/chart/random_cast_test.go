@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -61,7 +61,7 @@ func newWriters(t *testing.T) *authors {
 		t.Fatal(err)
 	}
 	claim := w.claims.create("first", nil)
-	claim.SetAnnotations(map[string]string{v1alpha1.AnnotationGuardedUntil: w.now.Add(time.Hour).Format(time.RFC3339)})
+	claim.SetAnnotations(map[string]string{v1beta1.AnnotationGuardedUntil: w.now.Add(time.Hour).Format(time.RFC3339)})
 	if err := w.admin.Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
@@ -54,8 +54,8 @@ func (c *cast) podWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, error) {
 		}},
 		change[*corev1.Pod]{"a surge", func(_ *rand.Rand, p *corev1.Pod) {
 			delete(p.Labels, "pod-template-hash")
-			metav1.SetMetaDataLabel(&p.ObjectMeta, v1alpha1.LabelSurged, "web")
-			metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.AnnotationSurgeOrigin, "{}")
+			metav1.SetMetaDataLabel(&p.ObjectMeta, v1beta1.LabelSurged, "web")
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1beta1.AnnotationSurgeOrigin, "{}")
 		}},
 	)
 	return func(rnd *rand.Rand) (attempt, error) {
@@ -83,7 +83,7 @@ func (c *cast) nodeWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, error) {
 	}
 	taint := func(rnd *rand.Rand) corev1.Taint {
 		return corev1.Taint{
-			Key:   pick(rnd, v1alpha1.TaintInterrupted, "lifeboat.dev/other", "lifeboat.device/x", "dedicated", "node.kubernetes.io/out-of-service"),
+			Key:   pick(rnd, v1beta1.TaintInterrupted, "lifeboat.dev/other", "lifeboat.device/x", "dedicated", "node.kubernetes.io/out-of-service"),
 			Value: pick(rnd, "", "a", "b"), Effect: pick(rnd, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
 		}
 	}
@@ -124,7 +124,7 @@ func (c *cast) nodeWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, error) {
 // randomNode is a node with fields of others, and perhaps with Lifeboat's mark.
 func (c *cast) randomNode(rnd *rand.Rand) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: c.metadata(rnd, c.name("random-node")), Spec: corev1.NodeSpec{Unschedulable: rnd.IntN(3) == 0}}
-	delete(n.Annotations, v1alpha1.AnnotationOriginalState)
+	delete(n.Annotations, v1beta1.AnnotationOriginalState)
 	for i := range rnd.IntN(3) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: fmt.Sprint("example.com/t", i), Effect: corev1.TaintEffectNoSchedule})
 	}

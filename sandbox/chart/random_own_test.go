@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 func created(c client.Client, o client.Object) func(context.Context) error {
@@ -28,30 +28,30 @@ func (c *cast) nodeNoticeWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, error
 		c.store(n)
 	}
 	at := metav1.NewTime(time.Now().Add(time.Minute).Truncate(time.Second))
-	first := func(name string, do func(*rand.Rand, *v1alpha1.MetadataNotice)) change[*v1alpha1.NodeNotice] {
-		return change[*v1alpha1.NodeNotice]{name, func(rnd *rand.Rand, n *v1alpha1.NodeNotice) {
+	first := func(name string, do func(*rand.Rand, *v1beta1.MetadataNotice)) change[*v1beta1.NodeNotice] {
+		return change[*v1beta1.NodeNotice]{name, func(rnd *rand.Rand, n *v1beta1.NodeNotice) {
 			if len(n.Spec.Notices) > 0 {
 				do(rnd, &n.Spec.Notices[0])
 			}
 		}}
 	}
-	changes := append(metadataChanges[*v1alpha1.NodeNotice](),
-		change[*v1alpha1.NodeNotice]{"its UID", func(rnd *rand.Rand, n *v1alpha1.NodeNotice) {
+	changes := append(metadataChanges[*v1beta1.NodeNotice](),
+		change[*v1beta1.NodeNotice]{"its UID", func(rnd *rand.Rand, n *v1beta1.NodeNotice) {
 			n.Spec.NodeUID = pick(rnd, string(c.nodeA.UID), string(c.nodeB.UID), "other")
 		}},
-		change[*v1alpha1.NodeNotice]{"its instance", func(rnd *rand.Rand, n *v1alpha1.NodeNotice) {
+		change[*v1beta1.NodeNotice]{"its instance", func(rnd *rand.Rand, n *v1beta1.NodeNotice) {
 			n.Spec.InstanceID = pick(rnd, "i-0a1b2c3d4e5f60718", "i-0123456789abcdef0", "database")
 		}},
-		change[*v1alpha1.NodeNotice]{"notices", func(rnd *rand.Rand, n *v1alpha1.NodeNotice) { n.Spec.Notices = many(rnd.IntN(11)) }},
-		first("a kind", func(rnd *rand.Rand, n *v1alpha1.MetadataNotice) {
+		change[*v1beta1.NodeNotice]{"notices", func(rnd *rand.Rand, n *v1beta1.NodeNotice) { n.Spec.Notices = many(rnd.IntN(11)) }},
+		first("a kind", func(rnd *rand.Rand, n *v1beta1.MetadataNotice) {
 			n.Kind = pick(rnd, "SpotInterruption", "RebalanceRecommendation", "ScheduledChange", "AutoScalingTermination", "InstanceStatus")
 		}),
-		first("a deadline", func(rnd *rand.Rand, n *v1alpha1.MetadataNotice) { n.Deadline = pick(rnd, nil, &at) }),
-		first("a withdrawal", func(_ *rand.Rand, n *v1alpha1.MetadataNotice) { n.Withdrawn = !n.Withdrawn }),
-		first("an id", func(rnd *rand.Rand, n *v1alpha1.MetadataNotice) {
+		first("a deadline", func(rnd *rand.Rand, n *v1beta1.MetadataNotice) { n.Deadline = pick(rnd, nil, &at) }),
+		first("a withdrawal", func(_ *rand.Rand, n *v1beta1.MetadataNotice) { n.Withdrawn = !n.Withdrawn }),
+		first("an id", func(rnd *rand.Rand, n *v1beta1.MetadataNotice) {
 			n.ID = pick(rnd, "imds/x", "ec2/x", "imds/"+strings.Repeat("x", 123), "imds/"+strings.Repeat("x", 124))
 		}),
-		first("a description", func(rnd *rand.Rand, n *v1alpha1.MetadataNotice) {
+		first("a description", func(rnd *rand.Rand, n *v1beta1.MetadataNotice) {
 			n.Description = strings.Repeat("x", pick(rnd, 0, 512, 513))
 		}),
 	)
@@ -64,7 +64,7 @@ func (c *cast) nodeNoticeWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, error
 			may := mayWriteNodeNotice(by, nil, n) && fresh.Name != "node-" // no name of an object
 			return attempt{fmt.Sprintf("agent of %q creates %s", by.node, text), may, createdSomehow(rnd, by.client, n)}, nil
 		}
-		before := &v1alpha1.NodeNotice{}
+		before := &v1beta1.NodeNotice{}
 		if err := c.admin.Get(c.t.Context(), client.ObjectKey{Name: pick(rnd, "node-a", "node-b")}, before); err != nil {
 			return attempt{}, err
 		}
@@ -77,13 +77,13 @@ func (c *cast) nodeNoticeWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, error
 }
 
 // createdSomehow creates an object, or applies it: agents may patch.
-func createdSomehow(rnd *rand.Rand, c client.Client, n *v1alpha1.NodeNotice) func(context.Context) error {
+func createdSomehow(rnd *rand.Rand, c client.Client, n *v1beta1.NodeNotice) func(context.Context) error {
 	if rnd.IntN(2) == 0 {
 		return created(c, n)
 	}
 	return func(ctx context.Context) error {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
-		gvk := v1alpha1.GroupVersion.WithKind("NodeNotice")
+		gvk := v1beta1.GroupVersion.WithKind("NodeNotice")
 		if err := c.Scheme().Convert(n, u, nil); err != nil {
 			return err
 		}
@@ -106,11 +106,11 @@ func (c *cast) interruptionWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, err
 			r.Spec.Notices = append(r.Spec.Notices, n)
 		}
 		for i := range rnd.IntN(3) {
-			r.Spec.Notices = append(r.Spec.Notices, asks(pick(rnd, alice, bob), func(n *v1alpha1.Notice) { n.ID = fmt.Sprint("request-", i) }))
+			r.Spec.Notices = append(r.Spec.Notices, asks(pick(rnd, alice, bob), func(n *v1beta1.Notice) { n.ID = fmt.Sprint("request-", i) }))
 		}
 		c.store(r)
 		before := r.DeepCopy()
-		for i, field := range []**v1alpha1.UserAction{&r.Spec.Approval, &r.Spec.Hold, &r.Spec.Released} {
+		for i, field := range []**v1beta1.UserAction{&r.Spec.Approval, &r.Spec.Hold, &r.Spec.Released} {
 			if rnd.IntN(3) == i {
 				*field = word("carol@example.com")
 			}
@@ -121,7 +121,7 @@ func (c *cast) interruptionWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, err
 		keys = append(keys, client.ObjectKeyFromObject(r))
 	}
 	writers := append([]author{c.controllers[0]}, c.operators...)
-	changes := append(metadataChanges[*v1alpha1.Interruption](), interruptionChanges()...)
+	changes := append(metadataChanges[*v1beta1.Interruption](), interruptionChanges()...)
 	return func(rnd *rand.Rand) (attempt, error) {
 		by := pick(rnd, writers...)
 		if rnd.IntN(4) == 0 { // a new one
@@ -129,7 +129,7 @@ func (c *cast) interruptionWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, err
 			may := mayWriteInterruption(by, nil, r) && len(r.Spec.Notices) > 0
 			return attempt{by.user + " creates " + text, may, created(by.client, r)}, nil
 		}
-		before := &v1alpha1.Interruption{}
+		before := &v1beta1.Interruption{}
 		if err := c.admin.Get(c.t.Context(), pick(rnd, keys...), before); err != nil {
 			return attempt{}, err
 		}
@@ -142,8 +142,8 @@ func (c *cast) interruptionWrites(rnd *rand.Rand) func(*rand.Rand) (attempt, err
 
 func (c *cast) pauseWrites(*rand.Rand) func(*rand.Rand) (attempt, error) {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
-	pause := func(name, pool, by string) *v1alpha1.Pause {
-		return &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.PauseSpec{
+	pause := func(name, pool, by string) *v1beta1.Pause {
+		return &v1beta1.Pause{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.PauseSpec{
 			By: by, StartTime: now, Until: metav1.NewTime(now.Add(time.Hour)), NodePool: pool,
 		}}
 	}
@@ -154,13 +154,13 @@ func (c *cast) pauseWrites(*rand.Rand) func(*rand.Rand) (attempt, error) {
 		}
 		c.stored = append(c.stored, p)
 	}
-	changes := append(metadataChanges[*v1alpha1.Pause](),
-		change[*v1alpha1.Pause]{"its author", func(rnd *rand.Rand, p *v1alpha1.Pause) { p.Spec.By = pick(rnd, alice, bob, "carol@example.com") }},
-		change[*v1alpha1.Pause]{"its end", func(rnd *rand.Rand, p *v1alpha1.Pause) {
+	changes := append(metadataChanges[*v1beta1.Pause](),
+		change[*v1beta1.Pause]{"its author", func(rnd *rand.Rand, p *v1beta1.Pause) { p.Spec.By = pick(rnd, alice, bob, "carol@example.com") }},
+		change[*v1beta1.Pause]{"its end", func(rnd *rand.Rand, p *v1beta1.Pause) {
 			p.Spec.Until = metav1.NewTime(p.Spec.StartTime.Add(pick(rnd, time.Hour, 24*time.Hour, 24*time.Hour+time.Second)))
 		}},
-		change[*v1alpha1.Pause]{"its pool", func(rnd *rand.Rand, p *v1alpha1.Pause) { p.Spec.NodePool = pick(rnd, "", "alice", "bob") }},
-		change[*v1alpha1.Pause]{"its note", func(_ *rand.Rand, p *v1alpha1.Pause) { p.Spec.Note = "x" }},
+		change[*v1beta1.Pause]{"its pool", func(rnd *rand.Rand, p *v1beta1.Pause) { p.Spec.NodePool = pick(rnd, "", "alice", "bob") }},
+		change[*v1beta1.Pause]{"its note", func(_ *rand.Rand, p *v1beta1.Pause) { p.Spec.Note = "x" }},
 	)
 	writers := []author{c.operators[0], c.operators[1], c.operators[3], c.other, c.controllers[0]}
 	return func(rnd *rand.Rand) (attempt, error) {
@@ -169,7 +169,7 @@ func (c *cast) pauseWrites(*rand.Rand) func(*rand.Rand) (attempt, error) {
 			p, text := changed(rnd, pause("cluster", "", by.user), changes)
 			return attempt{by.user + " creates " + text, mayWritePause(by, nil, p), created(by.client, p)}, nil
 		}
-		before := &v1alpha1.Pause{}
+		before := &v1beta1.Pause{}
 		if err := c.admin.Get(c.t.Context(), client.ObjectKey{Name: pick(rnd, "nodepool-alice", "nodepool-bob")}, before); err != nil {
 			return attempt{}, err
 		}

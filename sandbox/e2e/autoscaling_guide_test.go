@@ -14,7 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
@@ -64,7 +64,7 @@ func TestGuideCommandsCreateWarmPoolGroup(t *testing.T) {
 			return false, fmt.Errorf("%d nodes: %w", len(nodes.Items), err)
 		}
 		node := &nodes.Items[0]
-		shut := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
+		shut := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1beta1.TaintNotInService })
 		return nodeindex.Ready(node) && !shut, fmt.Errorf("its taints are %v", node.Spec.Taints)
 	})
 	for _, f := range groups.Firings() {

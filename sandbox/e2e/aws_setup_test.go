@@ -13,7 +13,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
@@ -98,7 +98,7 @@ func TestSpotWarningIsRecordedWithBrokenWiring(t *testing.T) {
 				in, err := r.record(ctx, interrupted.ID)
 				return in != nil && in.Spec.Notices[0].Source == b.source, err
 			})
-			record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
+			record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, time.Minute)
 			r.checkDrain(records, interrupted, pods, record)
 			r.checkWiringDegraded(interrupted.ID, b.says)
 			r.doctorFinds(events, b.says)
@@ -127,7 +127,7 @@ func (r *rig) checkWiringDegraded(id string, words []string) {
 		if err != nil || in == nil {
 			return false, err
 		}
-		c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+		c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
 		if c == nil {
 			return false, nil
 		}

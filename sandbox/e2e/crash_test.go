@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
@@ -42,7 +42,7 @@ func (r *rig) reclaim(in ec2.Instance) {
 
 // checkDrain checks a finished drain. lifeboatd must have removed every pod of the interrupted node
 // once, and no other pod. Each pod must have had its full grace period, and have ended in time.
-func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, record *v1alpha1.Interruption) {
+func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, record *v1beta1.Interruption) {
 	r.t.Helper()
 	t, deadline := r.t, record.Status.Deadline.Time.Time
 	r.closeOn(l, interrupted)
@@ -87,7 +87,7 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 			t.Errorf("%s on %s was asked to stop, with grace %d s: it had already moved", a.name, a.node, a.grace)
 		}
 	}
-	if want := (v1alpha1.PodCounts{Total: int32(pods), Moved: int32(pods)}); drainOf(record).Pods != want {
+	if want := (v1beta1.PodCounts{Total: int32(pods), Moved: int32(pods)}); drainOf(record).Pods != want {
 		t.Errorf("the record counts %+v, want %+v", drainOf(record).Pods, want)
 	}
 }
@@ -114,7 +114,7 @@ func TestDrainCompletesWhenKilledAfterEachStep(t *testing.T) {
 		done, err := r.begun(ctx, interrupted)
 		return done + len(records.asked(interrupted)), err
 	})
-	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
+	record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, time.Minute)
 	r.checkDrain(records, interrupted, pods, record)
 	r.finish(interrupted)
 }
@@ -213,5 +213,5 @@ func (r *rig) finish(interrupted ec2.Instance) {
 	if _, err := r.EC2().Terminate([]string{interrupted.ID}); err != nil {
 		r.t.Fatal(err)
 	}
-	r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 2*time.Minute)
 }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -39,7 +39,7 @@ func TestNodeIsUntouchedUntilRecordExists(t *testing.T) {
 		t.Errorf("the node changed before the record exists: %s", diff)
 	}
 	allow()
-	r.reaches(in.ID, v1alpha1.PhaseDrained, 2*time.Minute)
+	r.reaches(in.ID, v1beta1.PhaseDrained, 2*time.Minute)
 }
 
 // say sends a notice about an instance straight to the queue.
@@ -59,7 +59,7 @@ func (r *rig) denyRecords() (allow func()) {
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 			RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"interruptions"}},
+				Rule:       admissionv1.Rule{APIGroups: []string{v1beta1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"interruptions"}},
 			},
 		}}},
 		Validations: []admissionv1.Validation{{Expression: "false", Message: no, Reason: new(metav1.StatusReasonForbidden)}},
@@ -69,8 +69,8 @@ func (r *rig) denyRecords() (allow func()) {
 	}}
 	r.apply(policy, binding)
 	denied := func(ctx context.Context) (bool, error) {
-		in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-00000000000000001"}}
-		in.Spec = v1alpha1.InterruptionSpec{InstanceID: in.Name, NodeName: "none", Notices: []v1alpha1.Notice{{
+		in := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-00000000000000001"}}
+		in.Spec = v1beta1.InterruptionSpec{InstanceID: in.Name, NodeName: "none", Notices: []v1beta1.Notice{{
 			ID: "a", Kind: notice.KindRebalanceRecommendation, Source: notice.SourceQueue, Time: metav1.Now(), ReceivedTime: metav1.NowMicro(),
 		}}}
 		err := r.client.Create(ctx, in, client.DryRunAll)

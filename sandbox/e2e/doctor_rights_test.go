@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -135,7 +135,7 @@ func (p *patient) breakMuch() {
 	name := p.spotRule()
 	_, err := p.events.DisableRule(p.t.Context(), &eventbridge.DisableRuleInput{Name: &name})
 	p.must(err)
-	p.must(p.AWS().States.AutoScaling.DeleteHook(workers, v1alpha1.TerminateHook))
+	p.must(p.AWS().States.AutoScaling.DeleteHook(workers, v1beta1.TerminateHook))
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 		Spec: corev1.ServiceSpec{

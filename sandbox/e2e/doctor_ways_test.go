@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
@@ -147,7 +147,7 @@ func cloudWays() []way {
 		{"messages expire in five minutes", queue("MessageRetentionPeriod", "300"), "queue-retention-short"},
 		{"messages stay hidden", queue("VisibilityTimeout", "600"), "queue-visibility-long"},
 		{"a terminate hook is gone", func(p *patient) {
-			p.must(p.AWS().States.AutoScaling.DeleteHook(workers, v1alpha1.TerminateHook))
+			p.must(p.AWS().States.AutoScaling.DeleteHook(workers, v1beta1.TerminateHook))
 		}, "terminate-hook-missing"},
 	}
 }
@@ -288,8 +288,8 @@ func pdbOf(name, app string, unavailable int) *policyv1.PodDisruptionBudget {
 	}
 }
 
-func policyNamed(name string) *v1alpha1.InterruptionPolicy {
-	return &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InterruptionPolicySpec{
-		Rules: []v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain}},
+func policyNamed(name string) *v1beta1.InterruptionPolicy {
+	return &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.InterruptionPolicySpec{
+		Rules: []v1beta1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain}},
 	}}
 }

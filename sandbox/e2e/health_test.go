@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/health"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -62,8 +62,8 @@ func TestScheduledStopInTwelveDaysWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := r.reaches(in.ID, v1alpha1.PhaseScheduled, 30*time.Second)
-	if d := record.Status.Deadline; d == nil || !d.Time.Time.Equal(at) || d.Type != v1alpha1.DeadlineSoft {
+	record := r.reaches(in.ID, v1beta1.PhaseScheduled, 30*time.Second)
+	if d := record.Status.Deadline; d == nil || !d.Time.Time.Equal(at) || d.Type != v1beta1.DeadlineSoft {
 		t.Errorf("deadline %+v, want %s", d, at)
 	}
 	if diff := cmp.Diff(before, r.visible(in)); diff != "" {
@@ -72,7 +72,7 @@ func TestScheduledStopInTwelveDaysWaits(t *testing.T) {
 	if err := r.AWS().States.Health.Close(arn); err != nil {
 		t.Fatal(err)
 	}
-	r.reaches(in.ID, v1alpha1.PhaseCancelled, 2*time.Minute) // the other source notices within a minute
+	r.reaches(in.ID, v1beta1.PhaseCancelled, 2*time.Minute) // the other source notices within a minute
 	r.waitRestored(in, before)
 }
 
@@ -88,11 +88,11 @@ func TestStopCancelledDuringDrainRestoresNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.reaches(in.ID, v1alpha1.PhaseDrained, 30*time.Second)
+	r.reaches(in.ID, v1beta1.PhaseDrained, 30*time.Second)
 	if err := r.AWS().States.Health.Close(arn); err != nil {
 		t.Fatal(err)
 	}
-	r.reaches(in.ID, v1alpha1.PhaseCancelled, 2*time.Minute)
+	r.reaches(in.ID, v1beta1.PhaseCancelled, 2*time.Minute)
 	r.waitRestored(in, before)
 }
 
@@ -113,7 +113,7 @@ func TestReboot(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	r.reaches(in.ID, v1alpha1.PhaseDrained, 10*time.Second)
+	r.reaches(in.ID, v1beta1.PhaseDrained, 10*time.Second)
 	if node, err := r.node(t.Context(), in); err != nil || !mutate.IsMarked(node, mutate.MarkInterrupted) {
 		t.Errorf("not cordoned before the reboot: %v, error %v", node, err)
 	}

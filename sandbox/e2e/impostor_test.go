@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
@@ -24,9 +24,9 @@ func TestImpostorTerminatesNoInstance(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	victim := r.launch(1)[0]
-	r.apply(&v1alpha1.InterruptionPolicy{
+	r.apply(&v1beta1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "terminate"},
-		Spec:       v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionTerminate}}},
+		Spec:       v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionTerminate}}},
 	})
 	honest, err := r.node(t.Context(), victim)
 	if err != nil {
@@ -40,14 +40,14 @@ func TestImpostorTerminatesNoInstance(t *testing.T) {
 	r.setReady(impostor.Name, corev1.ConditionTrue)
 	r.send(envelope("evt-impostor", "EC2 Spot Instance Interruption Warning", r.AWS().Account(), r.AWS().Region(), time.Now(),
 		map[string]string{"instance-id": victim.ID, "instance-action": "terminate"}))
-	r.doubted(victim.ID, v1alpha1.ReasonNodeConflict)
+	r.doubted(victim.ID, v1beta1.ReasonNodeConflict)
 
 	if err := r.client.Delete(t.Context(), honest); err != nil {
 		t.Fatal(err)
 	}
 	r.until("the impostor to be contradicted", time.Minute, func(ctx context.Context) (bool, error) {
 		r.setReady(impostor.Name, corev1.ConditionTrue)
-		return r.doubt(ctx, victim.ID) == v1alpha1.ReasonContradicted, fmt.Errorf("doubt %q", r.doubt(ctx, victim.ID))
+		return r.doubt(ctx, victim.ID) == v1beta1.ReasonContradicted, fmt.Errorf("doubt %q", r.doubt(ctx, victim.ID))
 	})
 	if in, _ := r.EC2().Instance(victim.ID); in.State != ec2.Running {
 		t.Errorf("the instance is %s", in.State)
@@ -73,7 +73,7 @@ func (r *rig) doubt(ctx context.Context, id string) string {
 	if err != nil || in == nil {
 		return ""
 	}
-	if c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionCorroborated); c != nil {
+	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionCorroborated); c != nil {
 		return c.Reason
 	}
 	return ""

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/health"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -28,18 +28,18 @@ import (
 )
 
 // pools are NodePools, and the rule that their policy has; nil: they have no policy.
-func pools() map[string]*v1alpha1.InterruptionPolicySpec {
-	change := func(r v1alpha1.Rule) *v1alpha1.InterruptionPolicySpec {
+func pools() map[string]*v1beta1.InterruptionPolicySpec {
+	change := func(r v1beta1.Rule) *v1beta1.InterruptionPolicySpec {
 		r.Kinds = []string{notice.KindScheduledChange}
 		if r.Action == "" {
-			r.Action = v1alpha1.ActionDrain
+			r.Action = v1beta1.ActionDrain
 		}
-		return &v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{r}}
+		return &v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{r}}
 	}
-	return map[string]*v1alpha1.InterruptionPolicySpec{
-		"databases": change(v1alpha1.Rule{Approval: v1alpha1.ApprovalRequired, NotBefore: &metav1.Duration{Duration: 30 * 24 * time.Hour}}),
-		"ledger":    change(v1alpha1.Rule{Action: v1alpha1.ActionIgnore}),
-		"nightly":   change(v1alpha1.Rule{Window: &v1alpha1.Window{Schedule: "0 2 1 * *", Duration: metav1.Duration{Duration: time.Hour}}}),
+	return map[string]*v1beta1.InterruptionPolicySpec{
+		"databases": change(v1beta1.Rule{Approval: v1beta1.ApprovalRequired, NotBefore: &metav1.Duration{Duration: 30 * 24 * time.Hour}}),
+		"ledger":    change(v1beta1.Rule{Action: v1beta1.ActionIgnore}),
+		"nightly":   change(v1beta1.Rule{Window: &v1beta1.Window{Schedule: "0 2 1 * *", Duration: metav1.Duration{Duration: time.Hour}}}),
 		"held":      nil,
 		"web":       nil,
 	}
@@ -88,7 +88,7 @@ func TestKarpenterGuard(t *testing.T) {
 
 	g.approve("databases") // Lifeboat drains, and hands the node over
 	g.waitDeleted("databases")
-	in := g.reaches(g.instances["databases"].ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	in := g.reaches(g.instances["databases"].ID, v1beta1.PhaseCompleted, 2*time.Minute)
 	if d := in.Status.Drain; d == nil || d.NodeClaimDeletion == nil || d.NodeClaimDeletion.DeletedTime == nil || d.Pods.Moved != 1 {
 		t.Errorf("drain %+v", d)
 	}
@@ -130,7 +130,7 @@ func newGuardRig(t *testing.T) *guardRig {
 	for name, spec := range pools() {
 		if spec != nil {
 			spec.Nodes.NodePools = []string{name}
-			g.apply(&v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec})
+			g.apply(&v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec})
 		}
 		_, pool, err := karpenter.Defaults(time.Second)
 		if err != nil {
@@ -153,7 +153,7 @@ func newGuardRig(t *testing.T) *guardRig {
 	for name, spec := range pools() {
 		g.until("the guard of "+name, time.Minute, func(ctx context.Context) (bool, error) {
 			claim := g.claim(ctx, name)
-			return claim != nil && (claim.GetAnnotations()[v1alpha1.AnnotationGuardedUntil] != "") == (spec != nil), nil
+			return claim != nil && (claim.GetAnnotations()[v1beta1.AnnotationGuardedUntil] != "") == (spec != nil), nil
 		})
 	}
 	return g
@@ -189,7 +189,7 @@ func (g *guardRig) hold(pool string) {
 	g.write(pool, fmt.Sprintf(`{"spec":{"hold":{"by":"lifeboat-sandbox-admin","time":%q}}}`, now))
 	g.until("the guard of "+pool, time.Minute, func(ctx context.Context) (bool, error) {
 		claim := g.claim(ctx, pool)
-		return claim != nil && claim.GetAnnotations()[v1alpha1.AnnotationGuardedUntil] != "", nil
+		return claim != nil && claim.GetAnnotations()[v1beta1.AnnotationGuardedUntil] != "", nil
 	})
 }
 
@@ -210,7 +210,7 @@ func (g *guardRig) approve(pool string) {
 
 func (g *guardRig) write(pool, patch string) {
 	g.t.Helper()
-	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: g.instances[pool].ID}}
+	in := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: g.instances[pool].ID}}
 	if err := g.client.Patch(g.t.Context(), in, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		g.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // killSandboxes is the number of sandboxes that TestKills runs in parallel. They mostly wait for
@@ -59,7 +59,7 @@ func drainUnderKills(t *testing.T) (killed, pods int) {
 		done, err := r.begun(ctx, interrupted)
 		return done + len(records.asked(interrupted)), err
 	})
-	r.checkDrain(records, interrupted, pods, r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 2*time.Minute))
+	r.checkDrain(records, interrupted, pods, r.reaches(interrupted.ID, v1beta1.PhaseDrained, 2*time.Minute))
 	r.finish(interrupted)
 	return killed, pods
 }

@@ -14,7 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
@@ -31,10 +31,10 @@ func TestReplicaTakesOverFromKilledLeader(t *testing.T) {
 	interrupted, pods := r.stage()
 
 	r.reclaim(interrupted)
-	r.reaches(interrupted.ID, v1alpha1.PhaseDraining, 30*time.Second)
+	r.reaches(interrupted.ID, v1beta1.PhaseDraining, 30*time.Second)
 	leader.Kill9()
 	r.leader(first)
-	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, 80*time.Second)
 	r.checkDrain(records, interrupted, pods, record)
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
@@ -42,7 +42,7 @@ func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
 	}
 	moved := int32(0)
 	for _, in := range interrupted {
-		record := r.reaches(in.ID, v1alpha1.PhaseDrained, 100*time.Second)
+		record := r.reaches(in.ID, v1beta1.PhaseDrained, 100*time.Second)
 		if drainOf(record).Pods.Lost != 0 {
 			t.Errorf("node %s: %+v", in.PrivateDNSName, drainOf(record).Pods)
 		}

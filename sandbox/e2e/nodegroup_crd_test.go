@@ -48,7 +48,7 @@ func nodeGroup(t *testing.T, spec string) *unstructured.Unstructured {
 		t.Fatalf("reading the test's spec: %v", err)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "lifeboat.dev/v1alpha1", "kind": "NodeGroup", "metadata": map[string]any{"name": "g"}, "spec": fields,
+		"apiVersion": "lifeboat.dev/v1beta1", "kind": "NodeGroup", "metadata": map[string]any{"name": "g"}, "spec": fields,
 	}}
 }
 

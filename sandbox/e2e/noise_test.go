@@ -13,7 +13,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -69,7 +69,7 @@ func TestNoiseMessagesAreCountedAndIgnored(t *testing.T) {
 			map[string]string{"instance-id": interrupted.ID, "instance-action": "terminate"}))
 	}
 
-	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
+	record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, time.Minute)
 	r.checkDrain(records, interrupted, pods, record)
 	if n := len(record.Spec.Notices); n != 1 {
 		t.Errorf("%d notices in the record, want 1: it was delivered three times", n)

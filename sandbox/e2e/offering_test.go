@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
@@ -60,7 +60,7 @@ func (r *rig) launchesAfterReclaim(forwarded bool) (interrupted, next ec2.Instan
 		t.Fatal(err)
 	}
 	r.until("Lifeboat to hand the node over", 2*time.Minute, func(ctx context.Context) (bool, error) {
-		var in v1alpha1.Interruption
+		var in v1beta1.Interruption
 		if err := r.client.Get(ctx, client.ObjectKey{Name: interrupted.ID}, &in); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}

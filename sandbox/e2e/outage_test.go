@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
@@ -19,7 +19,7 @@ func TestDrainSurvivesAPIServerOutage(t *testing.T) {
 	records := r.watchPods()
 	interrupted, pods := r.stage()
 	r.reclaim(interrupted)
-	r.reaches(interrupted.ID, v1alpha1.PhaseDraining, 30*time.Second)
+	r.reaches(interrupted.ID, v1beta1.PhaseDraining, 30*time.Second)
 
 	records.blind = true
 	r.StopAPIServer()
@@ -27,7 +27,7 @@ func TestDrainSurvivesAPIServerOutage(t *testing.T) {
 	if err := r.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, 80*time.Second)
 	r.checkDrain(records, interrupted, pods, record)
 }
 
@@ -44,7 +44,7 @@ func TestNoticeSurvivesSQSOutage(t *testing.T) {
 		t.Errorf("source_up is %v while SQS is down", up)
 	}
 	r.StartAWS()
-	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, 80*time.Second)
 	r.checkDrain(records, interrupted, pods, record)
 	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 1 {
 		t.Errorf("source_up is %v after SQS came back", up)
@@ -68,7 +68,7 @@ func TestAtRiskNodeKeepsItsPods(t *testing.T) {
 	if err := r.EC2().Recommend([]string{in.ID}); err != nil {
 		t.Fatal(err)
 	}
-	record := r.reaches(in.ID, v1alpha1.PhaseNotified, 30*time.Second)
+	record := r.reaches(in.ID, v1beta1.PhaseNotified, 30*time.Second)
 	node, err := r.node(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestAtRiskNodeKeepsItsPods(t *testing.T) {
 	}
 	r.until("the node to be put back", 30*time.Second, func(ctx context.Context) (bool, error) {
 		node, err := r.node(ctx, in)
-		return err == nil && len(node.Spec.Taints) == 0 && node.Annotations[v1alpha1.AnnotationOriginalState] == "", err
+		return err == nil && len(node.Spec.Taints) == 0 && node.Annotations[v1beta1.AnnotationOriginalState] == "", err
 	})
 	for _, pod := range r.podsOn(in) {
 		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {

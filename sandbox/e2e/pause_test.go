@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // A pause stops a request for a drain, also after a restart of lifeboatd, and does not stop a
@@ -28,7 +28,7 @@ func TestPauseOutlivesRestart(t *testing.T) {
 			if err != nil || in == nil {
 				return false, err
 			}
-			return meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionPaused) == want, fmt.Errorf("conditions %+v", in.Status.Conditions)
+			return meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionPaused) == want, fmt.Errorf("conditions %+v", in.Status.Conditions)
 		}
 	}
 	r.until("the request to be paused", time.Minute, paused(true))
@@ -44,12 +44,12 @@ func TestPauseOutlivesRestart(t *testing.T) {
 	// The restarted process handles a reclaim, so it has also read the pause and the request.
 	reclaimed := r.launch(1)[0]
 	r.reclaim(reclaimed)
-	r.reaches(reclaimed.ID, v1alpha1.PhaseDrained, time.Minute)
+	r.reaches(reclaimed.ID, v1beta1.PhaseDrained, time.Minute)
 	if node, err := r.node(t.Context(), interrupted); err != nil || node.Spec.Unschedulable || len(r.podsOn(interrupted)) != pods {
 		t.Errorf("during the pause the node has %d of %d pods (%v)", len(r.podsOn(interrupted)), pods, err)
 	}
 
 	r.mustCLI("resume")
 	r.until("the request to go on", time.Minute, paused(false))
-	r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 2*time.Minute)
+	r.reaches(interrupted.ID, v1beta1.PhaseDrained, 2*time.Minute)
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
@@ -95,17 +95,17 @@ func TestChartPermissionsAreUsedAndSufficient(t *testing.T) {
 		NoLifeboat:    true, // at first, so that the agent receives the notice first
 		Agents:        true,
 	})
-	r.apply(&v1alpha1.InterruptionPolicy{
+	r.apply(&v1beta1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "p"},
-		Spec: v1alpha1.InterruptionPolicySpec{
-			Rules: []v1alpha1.Rule{{Kinds: []string{"SpotInterruption"}, Action: v1alpha1.ActionDrain, Strategy: v1alpha1.StrategySurge}},
-			Workloads: []v1alpha1.Workload{{
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}, Strategy: v1alpha1.StrategyEvict,
+		Spec: v1beta1.InterruptionPolicySpec{
+			Rules: []v1beta1.Rule{{Kinds: []string{"SpotInterruption"}, Action: v1beta1.ActionDrain, Strategy: v1beta1.StrategySurge}},
+			Workloads: []v1beta1.Workload{{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}, Strategy: v1beta1.StrategyEvict,
 			}},
-			Hooks: []v1alpha1.Hook{{
+			Hooks: []v1beta1.Hook{{
 				// No node has this label, so the Job times out.
-				Name: "never", When: v1alpha1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 2 * time.Second},
-				Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(
+				Name: "never", When: v1beta1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 2 * time.Second},
+				Job: &v1beta1.HookJob{Template: runtime.RawExtension{Raw: []byte(
 					`{"spec":{"template":{"spec":{"nodeSelector":{"no":"node"},"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)}},
 			}},
 		},
@@ -119,7 +119,7 @@ func TestChartPermissionsAreUsedAndSufficient(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until("the agent to write it", time.Minute, func(ctx context.Context) (bool, error) {
-		var written v1alpha1.NodeNoticeList
+		var written v1beta1.NodeNoticeList
 		err := r.client.List(ctx, &written)
 		return len(written.Items) > 0, err
 	})
@@ -132,7 +132,7 @@ func TestChartPermissionsAreUsedAndSufficient(t *testing.T) {
 	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{Notice: 60 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 2*time.Minute)
 	r.until("the record to be removed", 2*time.Minute, func(ctx context.Context) (bool, error) {
 		in, err := r.record(ctx, interrupted.ID)
 		return in == nil && err == nil, err

@@ -83,7 +83,7 @@ func create(ctx context.Context, c client.Client, spec string) error {
 		return fmt.Errorf("reading the test's spec: %w", err)
 	}
 	p := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "lifeboat.dev/v1alpha1", "kind": "InterruptionPolicy", "metadata": map[string]any{"name": "p"}, "spec": fields,
+		"apiVersion": "lifeboat.dev/v1beta1", "kind": "InterruptionPolicy", "metadata": map[string]any{"name": "p"}, "spec": fields,
 	}}
 	return c.Create(ctx, p, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
@@ -54,7 +54,7 @@ func (r *redTeam) agent(name string, stolen ec2.Instance) attacker {
 			return c.Create(ctx, r.forgedRecord("imds"))
 		})},
 		{name: "changes the status of its NodeNotice", refused: true, do: a.withAgent(func(ctx context.Context, c client.Client) error {
-			n := &v1alpha1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: a.in.PrivateDNSName}}
+			n := &v1beta1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: a.in.PrivateDNSName}}
 			return c.Status().Patch(ctx, n, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"observedGeneration":1}}`)))
 		})},
 		{name: "evicts a pod", refused: true, do: a.withAgent(func(ctx context.Context, c client.Client) error {
@@ -98,21 +98,21 @@ func (r stolenAgent) withAgent(f func(context.Context, client.Client) error) fun
 }
 
 // writeNodeNotice writes a NodeNotice as the stolen node's agent.
-func (r stolenAgent) writeNodeNotice(ctx context.Context, name, instance string, notices []v1alpha1.MetadataNotice) error {
+func (r stolenAgent) writeNodeNotice(ctx context.Context, name, instance string, notices []v1beta1.MetadataNotice) error {
 	node := &corev1.Node{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 		return errNothingToDo
 	}
 	return r.withAgent(func(ctx context.Context, c client.Client) error {
-		n := &v1alpha1.NodeNotice{
+		n := &v1beta1.NodeNotice{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       v1alpha1.NodeNoticeSpec{InstanceID: instance, NodeUID: string(node.UID), Notices: notices},
+			Spec:       v1beta1.NodeNoticeSpec{InstanceID: instance, NodeUID: string(node.UID), Notices: notices},
 		}
 		err := c.Create(ctx, n)
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		var before v1alpha1.NodeNotice
+		var before v1beta1.NodeNotice
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, &before); err != nil {
 			return err
 		}
@@ -123,12 +123,12 @@ func (r stolenAgent) writeNodeNotice(ctx context.Context, name, instance string,
 }
 
 // randomNotices are n notices that the CRD accepts, with random times.
-func randomNotices(rnd *rand.Rand, n int) []v1alpha1.MetadataNotice {
-	all := make([]v1alpha1.MetadataNotice, n)
+func randomNotices(rnd *rand.Rand, n int) []v1beta1.MetadataNotice {
+	all := make([]v1beta1.MetadataNotice, n)
 	for i := range all {
 		years := []int{-900, 0, 0, 0, 1, 6000}
 		at := metav1.NewTime(time.Now().AddDate(years[rnd.IntN(len(years))], 0, 0).Add(time.Duration(rnd.IntN(600)-300) * time.Second))
-		all[i] = v1alpha1.MetadataNotice{
+		all[i] = v1beta1.MetadataNotice{
 			ID: fmt.Sprint("imds/", rnd.Uint64()), Subject: fmt.Sprint("s", rnd.IntN(4)), IssueTime: &at, Withdrawn: rnd.IntN(4) == 0,
 		}
 		switch rnd.IntN(4) {

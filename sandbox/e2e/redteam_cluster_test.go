@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
@@ -133,16 +133,16 @@ func (r *redTeam) tenant() attacker {
 }
 
 // forgedRecord is an Interruption of a bystander.
-func (r *redTeam) forgedRecord(source string) *v1alpha1.Interruption {
+func (r *redTeam) forgedRecord(source string) *v1beta1.Interruption {
 	in, now := r.bystanders[0], time.Now()
-	return &v1alpha1.Interruption{
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: in.ID},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: in.ID, NodeName: in.PrivateDNSName, Notices: []v1alpha1.Notice{forgedNotice(source, now)}},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: in.ID, NodeName: in.PrivateDNSName, Notices: []v1beta1.Notice{forgedNotice(source, now)}},
 	}
 }
 
-func forgedNotice(source string, at time.Time) v1alpha1.Notice {
-	return v1alpha1.Notice{
+func forgedNotice(source string, at time.Time) v1beta1.Notice {
+	return v1beta1.Notice{
 		ID: fmt.Sprint("forged-", at.UnixNano()), Kind: "SpotInterruption", Source: source, InstanceAction: "terminate",
 		Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at.AddDate(6000, 0, 0)),
 	}
@@ -156,7 +156,7 @@ func (r *redTeam) policyAuthor() attacker {
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "policy-author"},
 			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"interruptionpolicies"},
+				APIGroups: []string{v1beta1.GroupVersion.Group}, Resources: []string{"interruptionpolicies"},
 				Verbs: []string{"create", "update", "patch", "delete", "get", "list"},
 			}},
 		},
@@ -168,17 +168,17 @@ func (r *redTeam) policyAuthor() attacker {
 	)
 	c := r.as(user)
 	local := r.listenForWebhooks()
-	policy := func(rnd *rand.Rand, hooks ...v1alpha1.Hook) *v1alpha1.InterruptionPolicy {
-		return &v1alpha1.InterruptionPolicy{
+	policy := func(rnd *rand.Rand, hooks ...v1beta1.Hook) *v1beta1.InterruptionPolicy {
+		return &v1beta1.InterruptionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p-", rnd.Uint32())},
-			Spec: v1alpha1.InterruptionPolicySpec{
+			Spec: v1beta1.InterruptionPolicySpec{
 				Priority: int32(rnd.IntN(1000)), Hooks: hooks,
-				Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain}},
+				Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain}},
 			},
 		}
 	}
-	job := func(namespace, spec string) v1alpha1.Hook {
-		return v1alpha1.Hook{Name: "job", When: "BeforeDrain", Timeout: &metav1.Duration{Duration: time.Second}, Job: &v1alpha1.HookJob{
+	job := func(namespace, spec string) v1beta1.Hook {
+		return v1beta1.Hook{Name: "job", When: "BeforeDrain", Timeout: &metav1.Duration{Duration: time.Second}, Job: &v1beta1.HookJob{
 			Namespace: namespace, Template: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":` + spec + `}}}`)},
 		}}
 	}
@@ -193,8 +193,8 @@ func (r *redTeam) policyAuthor() attacker {
 			return c.Create(ctx, policy(rnd, job(chart.Namespace, `{"hostNetwork":true,"hostPID":true,`+container+`}`)))
 		}},
 		{name: "calls a local address", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return c.Create(ctx, policy(rnd, v1alpha1.Hook{Name: "call", When: "BeforeDrain", Timeout: &metav1.Duration{Duration: time.Second},
-				Webhook: &v1alpha1.Webhook{URL: local}}))
+			return c.Create(ctx, policy(rnd, v1beta1.Hook{Name: "call", When: "BeforeDrain", Timeout: &metav1.Duration{Duration: time.Second},
+				Webhook: &v1beta1.Webhook{URL: local}}))
 		}},
 		{name: "writes many policies of no node", do: func(ctx context.Context, rnd *rand.Rand) error {
 			for range 10 {
@@ -207,7 +207,7 @@ func (r *redTeam) policyAuthor() attacker {
 			return nil
 		}},
 		{name: "deletes a policy", do: func(ctx context.Context, rnd *rand.Rand) error {
-			var all v1alpha1.InterruptionPolicyList
+			var all v1beta1.InterruptionPolicyList
 			if err := c.List(ctx, &all); err != nil || len(all.Items) == 0 {
 				return err
 			}
@@ -248,8 +248,8 @@ func (r *redTeam) operator() attacker {
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
 	})
 	c := r.as(user)
-	patch := func(ctx context.Context, rnd *rand.Rand, edit func(*v1alpha1.Interruption)) error {
-		var in v1alpha1.Interruption
+	patch := func(ctx context.Context, rnd *rand.Rand, edit func(*v1beta1.Interruption)) error {
+		var in v1beta1.Interruption
 		if err := c.Get(ctx, client.ObjectKey{Name: r.forged[rnd.IntN(len(r.forged))].ID}, &in); err != nil {
 			return errNothingToDo
 		}
@@ -257,24 +257,24 @@ func (r *redTeam) operator() attacker {
 		edit(&in)
 		return c.Patch(ctx, &in, client.MergeFrom(before))
 	}
-	said := func(by string) *v1alpha1.UserAction {
-		return &v1alpha1.UserAction{By: by, Time: metav1.NowMicro()}
+	said := func(by string) *v1beta1.UserAction {
+		return &v1beta1.UserAction{By: by, Time: metav1.NowMicro()}
 	}
 	return attacker{"operator", []act{
 		{name: "holds a drain", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return patch(ctx, rnd, func(in *v1alpha1.Interruption) { in.Spec.Hold = said(user) })
+			return patch(ctx, rnd, func(in *v1beta1.Interruption) { in.Spec.Hold = said(user) })
 		}},
 		{name: "approves in the year 8026", do: func(ctx context.Context, rnd *rand.Rand) error {
-			return patch(ctx, rnd, func(in *v1alpha1.Interruption) {
+			return patch(ctx, rnd, func(in *v1beta1.Interruption) {
 				in.Spec.Approval = said(user)
 				in.Spec.Approval.Time = metav1.NewMicroTime(time.Now().AddDate(6000, 0, 0))
 			})
 		}},
 		{name: "approves in another name", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
-			return patch(ctx, rnd, func(in *v1alpha1.Interruption) { in.Spec.Approval = said("someone@example.com") })
+			return patch(ctx, rnd, func(in *v1beta1.Interruption) { in.Spec.Approval = said("someone@example.com") })
 		}},
 		{name: "adds a notice", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
-			return patch(ctx, rnd, func(in *v1alpha1.Interruption) {
+			return patch(ctx, rnd, func(in *v1beta1.Interruption) {
 				in.Spec.Notices = append(in.Spec.Notices, forgedNotice("ec2", time.Now()))
 			})
 		}},
@@ -282,11 +282,11 @@ func (r *redTeam) operator() attacker {
 			return c.Create(ctx, r.forgedRecord("sqs"))
 		}},
 		{name: "changes a status", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
-			var in v1alpha1.Interruption
+			var in v1beta1.Interruption
 			if err := c.Get(ctx, client.ObjectKey{Name: r.forged[rnd.IntN(len(r.forged))].ID}, &in); err != nil {
 				return errNothingToDo
 			}
-			in.Status.Phase = v1alpha1.PhaseCompleted
+			in.Status.Phase = v1beta1.PhaseCompleted
 			return c.Status().Update(ctx, &in)
 		}},
 	}}

@@ -18,7 +18,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	emulated "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -141,9 +141,9 @@ func (r *redTeam) groupForger() attacker {
 		}
 	}
 	return attacker{"forger of Auto Scaling", []act{
-		{name: "forges a termination", do: forge("EC2 Instance-terminate Lifecycle Action", action(v1alpha1.TerminateHook, string(emulated.Leaving)))},
+		{name: "forges a termination", do: forge("EC2 Instance-terminate Lifecycle Action", action(v1beta1.TerminateHook, string(emulated.Leaving)))},
 		{name: "forges a termination of another hook", do: forge("EC2 Instance-terminate Lifecycle Action", action("other", string(emulated.Leaving)))},
-		{name: "forges a launch", do: forge("EC2 Instance-launch Lifecycle Action", action(v1alpha1.LaunchHook, string(emulated.Launching)))},
+		{name: "forges a launch", do: forge("EC2 Instance-launch Lifecycle Action", action(v1beta1.LaunchHook, string(emulated.Launching)))},
 		{name: "forges the end of a termination", do: forge("EC2 Instance Terminate Successful", result)},
 		{name: "forges a failed termination", do: forge("EC2 Instance Terminate Unsuccessful", result)},
 		{name: "forges the end of a launch", do: forge("EC2 Instance Launch Successful", result)},
@@ -187,7 +187,7 @@ func (r *redTeam) roleOnGroups(groups *autoscaling.Client) map[string]func(conte
 		},
 		"deletes a lifecycle hook": func(ctx context.Context, rnd *rand.Rand) error {
 			_, err := groups.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
-				AutoScalingGroupName: aws.String(member(rnd).Group), LifecycleHookName: aws.String(v1alpha1.TerminateHook),
+				AutoScalingGroupName: aws.String(member(rnd).Group), LifecycleHookName: aws.String(v1beta1.TerminateHook),
 			})
 			return err
 		},

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
 )
@@ -130,7 +130,7 @@ func (r *redTeam) rememberClaims() {
 		before := r.claims[name]
 		r.claims[name] = seenClaim{
 			providerID:  id,
-			replacement: before.replacement || c.GetLabels()[v1alpha1.LabelReplacesInstance] != "",
+			replacement: before.replacement || c.GetLabels()[v1beta1.LabelReplacesInstance] != "",
 			ended:       c.GetDeletionTimestamp() != nil,
 		}
 		now[name] = true

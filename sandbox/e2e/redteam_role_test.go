@@ -25,7 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
@@ -146,9 +146,9 @@ func (r *redTeam) token() attacker {
 			})
 		}},
 		{name: "writes a policy", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {
-			return c.Create(ctx, &v1alpha1.InterruptionPolicy{
+			return c.Create(ctx, &v1beta1.InterruptionPolicy{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("own-", rnd.Uint32())},
-				Spec:       v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionTerminate}}},
+				Spec:       v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionTerminate}}},
 			})
 		}},
 		{name: "becomes cluster-admin", refused: true, do: func(ctx context.Context, rnd *rand.Rand) error {

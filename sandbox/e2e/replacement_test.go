@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
@@ -45,13 +45,13 @@ func (r *rig) replacesFirst(kill bool) {
 			return n + len(records.asked(interrupted)), err
 		})
 	}
-	in := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	in := r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 2*time.Minute)
 	s := in.Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.Pods.Lost > 0 || s.Drain.Pods.Moved != 2 {
 		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Drain.Pods, s.Timeline)
 	}
 	for _, e := range s.Timeline {
-		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Drain.Replacement.ReadyTime) {
+		if e.Reason == v1beta1.ReasonEvicted && e.Time.Before(s.Drain.Replacement.ReadyTime) {
 			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Drain.Replacement.ReadyTime)
 		}
 	}
@@ -77,7 +77,7 @@ func (r *rig) replacesFirst(kill bool) {
 			return false, err
 		}
 		_, protected := node.Annotations[replacement.AnnotationDoNotDisrupt]
-		_, labelled := node.Labels[v1alpha1.LabelReplacesInstance]
+		_, labelled := node.Labels[v1beta1.LabelReplacesInstance]
 		return !protected && !labelled, fmt.Errorf("annotations %v", node.Annotations)
 	})
 	r.untilRunning("web", 2)
@@ -115,20 +115,20 @@ func TestPodsLeaveAtLastCallWithoutCapacity(t *testing.T) {
 	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
+	s := r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 4*time.Minute).Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.Pods.Lost > 0 {
 		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Drain.Pods)
 	}
 	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace period of 30 s, and the margin
 	for _, e := range s.Timeline {
 		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
-		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Time.Before(lastCall.Add(-time.Second)) {
+		if e.Reason == v1beta1.ReasonEvicted && e.Time.Time.Before(lastCall.Add(-time.Second)) {
 			t.Errorf("evicted before its last call at %s", lastCall)
 		}
 	}
 	r.until("no replacement to be left", 30*time.Second, func(ctx context.Context) (bool, error) {
 		for _, claim := range r.list(ctx, "NodeClaim") {
-			if claim.GetLabels()[v1alpha1.LabelReplacesInstance] != "" {
+			if claim.GetLabels()[v1beta1.LabelReplacesInstance] != "" {
 				return false, fmt.Errorf("%s exists", claim.GetName())
 			}
 		}
@@ -148,7 +148,7 @@ func TestKarpenterReceivesForwardedMessage(t *testing.T) {
 	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
+	s := r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 2*time.Minute).Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.ForwardedTime == nil || s.Drain.NodeClaimDeletion.Tries > 0 {
 		t.Errorf("replacement %+v, NodeClaim deletion %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
 	}

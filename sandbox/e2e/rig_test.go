@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/timelimit"
@@ -108,7 +108,7 @@ func newRigWith(t *testing.T, o sandbox.Options) *rig {
 		}
 	})
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func newRigWith(t *testing.T, o sandbox.Options) *rig {
 func (r *rig) logState() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	var records v1alpha1.InterruptionList
+	var records v1beta1.InterruptionList
 	if err := r.client.List(ctx, &records); err != nil {
 		r.t.Logf("listing interruptions: %v", err)
 	}
@@ -215,8 +215,8 @@ func (r *rig) node(ctx context.Context, in ec2.Instance) (*corev1.Node, error) {
 }
 
 // record reads the Interruption of an instance; nil if it has none.
-func (r *rig) record(ctx context.Context, id string) (*v1alpha1.Interruption, error) {
-	in := &v1alpha1.Interruption{}
+func (r *rig) record(ctx context.Context, id string) (*v1beta1.Interruption, error) {
+	in := &v1beta1.Interruption{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: id}, in)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -225,9 +225,9 @@ func (r *rig) record(ctx context.Context, id string) (*v1alpha1.Interruption, er
 }
 
 // reaches waits until an Interruption is in a phase, and returns it.
-func (r *rig) reaches(id string, phase v1alpha1.Phase, within time.Duration) *v1alpha1.Interruption {
+func (r *rig) reaches(id string, phase v1beta1.Phase, within time.Duration) *v1beta1.Interruption {
 	r.t.Helper()
-	var found *v1alpha1.Interruption
+	var found *v1beta1.Interruption
 	r.until(fmt.Sprintf("interruption %s to be %s", id, phase), within, func(ctx context.Context) (bool, error) {
 		in, err := r.record(ctx, id)
 		if err != nil || in == nil {
@@ -320,9 +320,9 @@ func envelope(id, detailType, account, region string, at time.Time, detail map[s
 }
 
 // drainOf returns the drain status of an Interruption, or an empty one.
-func drainOf(in *v1alpha1.Interruption) v1alpha1.DrainStatus {
+func drainOf(in *v1beta1.Interruption) v1beta1.DrainStatus {
 	if in.Status.Drain == nil {
-		return v1alpha1.DrainStatus{}
+		return v1beta1.DrainStatus{}
 	}
 	return *in.Status.Drain
 }

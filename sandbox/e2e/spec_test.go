@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 func TestPolicyReportsAcceptedCondition(t *testing.T) {
@@ -39,20 +39,20 @@ func TestPolicyReportsAcceptedCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.apply(policyOf(t, name, tc.spec))
 			r.until("the policy to be judged", 30*time.Second, func(ctx context.Context) (bool, error) {
-				p := &v1alpha1.InterruptionPolicy{}
+				p := &v1beta1.InterruptionPolicy{}
 				if err := r.client.Get(ctx, types.NamespacedName{Name: name}, p); err != nil {
 					return false, err
 				}
-				c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAccepted)
+				c := meta.FindStatusCondition(p.Status.Conditions, v1beta1.ConditionAccepted)
 				return c != nil && c.Status == tc.status && strings.Contains(c.Message, tc.says), fmt.Errorf("condition %+v", c)
 			})
 		})
 	}
 }
 
-func policyOf(t *testing.T, name, spec string) *v1alpha1.InterruptionPolicy {
+func policyOf(t *testing.T, name, spec string) *v1beta1.InterruptionPolicy {
 	t.Helper()
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
@@ -365,8 +365,8 @@ func (s surger) change(d *appsv1.Deployment, how func(*appsv1.Deployment)) {
 
 // ownedAndReady reports whether a pod has a controller and no trace of a surge.
 func (s surger) ownedAndReady(pod corev1.Pod) bool {
-	_, surged := pod.Labels[v1alpha1.LabelSurged]
-	_, noted := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]
+	_, surged := pod.Labels[v1beta1.LabelSurged]
+	_, noted := pod.Annotations[v1beta1.AnnotationSurgeOrigin]
 	return metav1.GetControllerOf(&pod) != nil && isReady(pod) && !surged && !noted
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // recordIs: Lifeboat's record about a node has these fields. It is the one condition on
@@ -28,10 +28,10 @@ func (c recordIs) Holds(w *World) (bool, string) {
 		return c.None, "there is no record"
 	}
 	is := recordIs{Node: c.Node, Phase: string(n.record.Status.Phase),
-		Kinds:   sorted(n.record, func(n v1alpha1.Notice) string { return n.Kind }),
-		Sources: sorted(n.record, func(n v1alpha1.Notice) string { return n.Source }),
+		Kinds:   sorted(n.record, func(n v1beta1.Notice) string { return n.Kind }),
+		Sources: sorted(n.record, func(n v1beta1.Notice) string { return n.Source }),
 	}
-	if meta.IsStatusConditionTrue(n.record.Status.Conditions, v1alpha1.ConditionWiringDegraded) {
+	if meta.IsStatusConditionTrue(n.record.Status.Conditions, v1beta1.ConditionWiringDegraded) {
 		is.Wiring = wiringDegraded
 	}
 	if d := n.record.Status.Decision; d != nil {
@@ -56,7 +56,7 @@ func (c recordIs) Holds(w *World) (bool, string) {
 const wiringDegraded = "degraded"
 
 // sorted lists the values of a field of a record's notices.
-func sorted(record *v1alpha1.Interruption, field func(v1alpha1.Notice) string) string {
+func sorted(record *v1beta1.Interruption, field func(v1beta1.Notice) string) string {
 	var all []string
 	for _, n := range record.Spec.Notices {
 		all = append(all, field(n))

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 func TestFillInStartsAtFullMinute(t *testing.T) {
@@ -43,11 +43,11 @@ func TestFillInKeepsOtherText(t *testing.T) {
 
 func TestSayPatchesMatchCommands(t *testing.T) {
 	now := time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
-	record := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{
-		InstanceID: "i-a", Notices: []v1alpha1.Notice{{
+	record := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{
+		InstanceID: "i-a", Notices: []v1beta1.Notice{{
 			ID: "1", Kind: "ScheduledChange", Subject: "arn:x", EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED", InstanceAction: "stop",
 			ReceivedTime: metav1.NewMicroTime(now),
-			Deadline:     &v1alpha1.Deadline{Time: metav1.NewTime(now.Add(time.Hour)), Type: v1alpha1.DeadlineSoft},
+			Deadline:     &v1beta1.Deadline{Time: metav1.NewTime(now.Add(time.Hour)), Type: v1beta1.DeadlineSoft},
 		}},
 	}}
 	for act, want := range map[UserAction]string{

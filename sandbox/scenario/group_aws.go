@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -63,7 +63,7 @@ func (st GroupStatement) template() ec2.TemplateData {
 // userData is what an instance does at its first boot.
 func (st GroupStatement) userData() string {
 	const start = "#!/bin/sh\n/etc/eks/bootstrap.sh sandbox"
-	taint := " --kubelet-extra-args '--register-with-taints=" + v1alpha1.TaintNotInService + "=:NoSchedule'\n"
+	taint := " --kubelet-extra-args '--register-with-taints=" + v1beta1.TaintNotInService + "=:NoSchedule'\n"
 	switch st.Agent {
 	case AgentNone:
 		return start + "\n"
@@ -98,12 +98,12 @@ func (st GroupStatement) hooks() []autoscaling.Hook {
 	var out []autoscaling.Hook
 	if st.Hooks == HooksBoth || st.Hooks == HooksLaunch {
 		out = append(out, autoscaling.Hook{
-			Name: v1alpha1.LaunchHook, Transition: autoscaling.Launching, DefaultResult: autoscaling.Abandon, Heartbeat: st.LaunchTime,
+			Name: v1beta1.LaunchHook, Transition: autoscaling.Launching, DefaultResult: autoscaling.Abandon, Heartbeat: st.LaunchTime,
 		})
 	}
 	if st.Hooks == HooksBoth || st.Hooks == HooksTerminate {
 		out = append(out, autoscaling.Hook{
-			Name: v1alpha1.TerminateHook, Transition: autoscaling.Leaving, DefaultResult: autoscaling.Continue, Heartbeat: st.LeaveTime,
+			Name: v1beta1.TerminateHook, Transition: autoscaling.Leaving, DefaultResult: autoscaling.Continue, Heartbeat: st.LeaveTime,
 		})
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 func TestParseGroupScenarios(t *testing.T) {
@@ -149,7 +149,7 @@ func TestInstancesAreCountedByState(t *testing.T) {
 }
 
 func TestWarmInstanceNodeIsDetected(t *testing.T) {
-	startup := corev1.Taint{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}
+	startup := corev1.Taint{Key: v1beta1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}
 	w := grouped()
 	pass(w, 0, "i-b", "Warmed:Pending")
 	w.Node(at(1), upNode("node-b", startup), false)
@@ -206,13 +206,13 @@ func TestHooksAreCheckedByResult(t *testing.T) {
 func TestNodeGroupSpecIsApplied(t *testing.T) {
 	w := grouped()
 	checkG(t, w, "nodegroup web ready", false)
-	g := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	g := &v1beta1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	if moments := w.NodeGroup(at(0), g, false); moments != nil {
 		t.Errorf("moments %v of a NodeGroup without conditions", texts(moments))
 	}
 	setReady := func(status metav1.ConditionStatus, message string) []string {
 		g = g.DeepCopy()
-		meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: "X", Message: message})
+		meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{Type: v1beta1.ConditionReady, Status: status, Reason: "X", Message: message})
 		return texts(w.NodeGroup(at(1), g, false))
 	}
 	moments := append(setReady(metav1.ConditionFalse, "no hook"), setReady(metav1.ConditionFalse, "no hook")...)

@@ -8,19 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // nodeGroupConditions are the conditions of a NodeGroup by their names in a script.
 func nodeGroupConditions() map[string]string {
 	return map[string]string{
-		"ready": v1alpha1.ConditionReady, "found": v1alpha1.ConditionFound,
-		"hooks-ready": v1alpha1.ConditionHooksReady, "synced": v1alpha1.ConditionSynced,
+		"ready": v1beta1.ConditionReady, "found": v1beta1.ConditionFound,
+		"hooks-ready": v1beta1.ConditionHooksReady, "synced": v1beta1.ConditionSynced,
 	}
 }
 
 // NodeGroup records a NodeGroup at time t; gone means that it was deleted.
-func (w *World) NodeGroup(t time.Time, g *v1alpha1.NodeGroup, gone bool) []Moment {
+func (w *World) NodeGroup(t time.Time, g *v1beta1.NodeGroup, gone bool) []Moment {
 	before := w.nodeGroups[g.Name]
 	if gone {
 		delete(w.nodeGroups, g.Name)
@@ -35,8 +35,8 @@ func (w *World) NodeGroup(t time.Time, g *v1alpha1.NodeGroup, gone bool) []Momen
 }
 
 // describeReadiness describes the condition Ready of a NodeGroup.
-func describeReadiness(g *v1alpha1.NodeGroup) string {
-	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
+func describeReadiness(g *v1beta1.NodeGroup) string {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1beta1.ConditionReady)
 	switch {
 	case c == nil:
 		return ""

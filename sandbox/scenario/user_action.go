@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -24,7 +24,7 @@ func (p *player) userAction(ctx context.Context, st UserActionStatement) error {
 	if err != nil {
 		return fmt.Errorf("making a client for %s: %w", st.By, err)
 	}
-	var record v1alpha1.Interruption
+	var record v1beta1.Interruption
 	if err := c.Get(ctx, types.NamespacedName{Name: p.nodes[st.Node].ID}, &record); err != nil {
 		return fmt.Errorf("reading the Interruption of node %s: %w", st.Node, err)
 	}
@@ -43,8 +43,8 @@ func (p *player) userAction(ctx context.Context, st UserActionStatement) error {
 }
 
 // userActionPatch is the merge patch: it approves what policy currently requires approval for.
-func userActionPatch(st UserActionStatement, record *v1alpha1.Interruption, now time.Time) ([]byte, error) {
-	action := &v1alpha1.UserAction{By: st.By, Time: metav1.NewMicroTime(now)}
+func userActionPatch(st UserActionStatement, record *v1beta1.Interruption, now time.Time) ([]byte, error) {
+	action := &v1beta1.UserAction{By: st.By, Time: metav1.NewMicroTime(now)}
 	field := "hold"
 	switch st.Act {
 	case UserRelease:

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
@@ -99,7 +99,7 @@ func scheme() (*runtime.Scheme, error) {
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		return nil, fmt.Errorf("registering Kubernetes' types: %w", err)
 	}
-	if err := v1alpha1.AddToScheme(s); err != nil {
+	if err := v1beta1.AddToScheme(s); err != nil {
 		return nil, fmt.Errorf("registering Lifeboat's types: %w", err)
 	}
 	return s, nil
@@ -134,13 +134,13 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (
 		{&corev1.Node{}, handlerFor(w, func(world *World, t time.Time, o *corev1.Node, gone bool) []Moment { return world.Node(t, o, gone) })},
 		{&corev1.Pod{}, handlerFor(w, func(world *World, t time.Time, o *corev1.Pod, gone bool) []Moment { return world.Pod(t, o, gone) })},
 		{&batchv1.Job{}, handlerFor(w, func(world *World, t time.Time, o *batchv1.Job, gone bool) []Moment { return world.Job(t, o, gone) })},
-		{&v1alpha1.Interruption{}, handlerFor(w, func(world *World, t time.Time, o *v1alpha1.Interruption, gone bool) []Moment {
+		{&v1beta1.Interruption{}, handlerFor(w, func(world *World, t time.Time, o *v1beta1.Interruption, gone bool) []Moment {
 			if gone {
 				return nil
 			}
 			return world.Record(t, o)
 		})},
-		{&v1alpha1.NodeGroup{}, handlerFor(w, func(world *World, t time.Time, o *v1alpha1.NodeGroup, gone bool) []Moment {
+		{&v1beta1.NodeGroup{}, handlerFor(w, func(world *World, t time.Time, o *v1beta1.NodeGroup, gone bool) []Moment {
 			return world.NodeGroup(t, o, gone)
 		})},
 		{&appsv1.Deployment{}, handlerFor(w, recordDeployment)},

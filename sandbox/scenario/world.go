@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
@@ -33,7 +33,7 @@ type World struct {
 
 	machines       map[string]*machineTrack // by instance id
 	members        map[string]*memberTrack  // of Auto Scaling groups, by instance id
-	nodeGroups     map[string]*v1alpha1.NodeGroup
+	nodeGroups     map[string]*v1beta1.NodeGroup
 	hookExecutions []HookExecution        // of lifecycle hooks, oldest first
 	unnamed        []*nodeTrack           // launched by another tool, in order
 	claims         map[string]*claimTrack // NodeClaims, by name
@@ -58,9 +58,9 @@ type nodeTrack struct {
 	held             bool      // its startup taint keeps pods off it
 	before, now      string    // the mutable part of its Node, at the first interrupt and now
 
-	record      *v1alpha1.Interruption
+	record      *v1beta1.Interruption
 	recordedIDs []string // ids of the notices in the timeline
-	lastEntry   v1alpha1.TimelineEntry
+	lastEntry   v1beta1.TimelineEntry
 }
 
 // NewWorld returns a World without observations.
@@ -68,7 +68,7 @@ func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
 		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{},
-		machines: map[string]*machineTrack{}, members: map[string]*memberTrack{}, nodeGroups: map[string]*v1alpha1.NodeGroup{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
+		machines: map[string]*machineTrack{}, members: map[string]*memberTrack{}, nodeGroups: map[string]*v1beta1.NodeGroup{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
 	}
 }
 
@@ -180,7 +180,7 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 		n.gone, n.everReady, n.empty, n.cordoned, n.atRisk = time.Time{}, false, false, false, false
 	}
 	n.now = changeable(node)
-	n.held = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
+	n.held = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1beta1.TaintNotInService })
 	return slices.Concat(w.readiness(t, n, node), w.recordMarks(t, n, node), w.recordProtection(t, n, node))
 }
 
@@ -242,7 +242,7 @@ func describeNode(n *corev1.Node) string {
 func marks(n *corev1.Node) (cordoned, atRisk bool) {
 	for _, t := range n.Spec.Taints {
 		cordoned = cordoned || keepsPodsOff(t)
-		if t.Key != v1alpha1.TaintInterrupted {
+		if t.Key != v1beta1.TaintInterrupted {
 			continue
 		}
 		cordoned = cordoned || t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // What Karpenter puts on nodes and reads from them (Karpenter documentation,
@@ -115,7 +115,7 @@ func (w *World) of(c *claimTrack) string {
 
 // inPlaceOf describes the node for which Lifeboat made a NodeClaim, if it did.
 func (w *World) inPlaceOf(claim *unstructured.Unstructured) string {
-	instance := claim.GetLabels()[v1alpha1.LabelReplacesInstance]
+	instance := claim.GetLabels()[v1beta1.LabelReplacesInstance]
 	if instance == "" {
 		return ""
 	}
@@ -153,7 +153,7 @@ func keepsPodsOff(t corev1.Taint) bool {
 
 // joining reports whether a taint keeps the scheduler off a Node until it is in service.
 func joining(t corev1.Taint) bool {
-	return slices.Contains([]string{corev1.TaintNodeNotReady, taintUnregistered, v1alpha1.TaintNotInService}, t.Key)
+	return slices.Contains([]string{corev1.TaintNodeNotReady, taintUnregistered, v1beta1.TaintNotInService}, t.Key)
 }
 
 // describeMachine describes an instance.

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Pod records a pod at time t; gone means that it is deleted from the API server.
@@ -92,7 +92,7 @@ func (w *World) left(n *nodeTrack) int {
 }
 
 // Record records Lifeboat's Interruption of an instance.
-func (w *World) Record(t time.Time, record *v1alpha1.Interruption) []Moment {
+func (w *World) Record(t time.Time, record *v1beta1.Interruption) []Moment {
 	n := w.byInstance(record.Spec.InstanceID)
 	if n == nil {
 		return nil
@@ -130,7 +130,7 @@ func (w *World) aboutPod(n *nodeTrack, message string) (pod, text string) {
 
 // newEntries returns the new timeline entries. The timeline is bounded: old entries disappear, so
 // the function looks for the last one that it returned.
-func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
+func (n *nodeTrack) newEntries(timeline []v1beta1.TimelineEntry) []v1beta1.TimelineEntry {
 	from := 0
 	for i, e := range timeline {
 		if e.Reason == n.lastEntry.Reason && e.Message == n.lastEntry.Message && e.Time.Equal(&n.lastEntry.Time) {
@@ -141,7 +141,7 @@ func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.Tim
 	if len(fresh) > 0 {
 		n.lastEntry = fresh[len(fresh)-1]
 	}
-	var out []v1alpha1.TimelineEntry
+	var out []v1beta1.TimelineEntry
 	for _, e := range fresh {
 		if !isObserved(e.Reason) {
 			out = append(out, e)
@@ -154,7 +154,7 @@ func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.Tim
 // record.
 func isObserved(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonCordoned, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonDrained:
+	case v1beta1.ReasonNoticeReceived, v1beta1.ReasonCordoned, v1beta1.ReasonPodTerminated, v1beta1.ReasonDrained:
 		return true
 	default:
 		return false

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
@@ -149,16 +149,16 @@ func TestMovedPodTimeline(t *testing.T) {
 	}
 	cordoned := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-a"},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: v1alpha1.TaintInterrupted, Effect: corev1.TaintEffectNoSchedule}}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: v1beta1.TaintInterrupted, Effect: corev1.TaintEffectNoSchedule}}},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
-	record := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{InstanceID: "i-a", Notices: []v1alpha1.Notice{{ID: "1", Kind: "SpotInterruption"}}}}
+	record := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{InstanceID: "i-a", Notices: []v1beta1.Notice{{ID: "1", Kind: "SpotInterruption"}}}}
 	note(w.Record(at(0.1), record))
 	note(w.Node(at(0.2), cordoned, false))
 	note(w.Node(at(0.2), cordoned, false)) // the same again is no news
-	record.Status.Timeline = []v1alpha1.TimelineEntry{
-		{Time: metav1.NewMicroTime(at(0.2)), Reason: v1alpha1.ReasonCordoned, Message: "shown from observation"},
-		{Time: metav1.NewMicroTime(at(0.3)), Reason: v1alpha1.ReasonEvicted, Message: "default/p goes now: nothing holds it"},
+	record.Status.Timeline = []v1beta1.TimelineEntry{
+		{Time: metav1.NewMicroTime(at(0.2)), Reason: v1beta1.ReasonCordoned, Message: "shown from observation"},
+		{Time: metav1.NewMicroTime(at(0.3)), Reason: v1beta1.ReasonEvicted, Message: "default/p goes now: nothing holds it"},
 	}
 	note(w.Record(at(0.3), record))
 	note(w.Record(at(0.3), record))
@@ -219,11 +219,11 @@ func TestConditions(t *testing.T) {
 	w, p := stage()
 	w.Applied("Deployment", "default", "web")
 	w.Pod(at(70), deleted(p, 30), false)
-	w.Record(at(1), &v1alpha1.Interruption{
-		Spec: v1alpha1.InterruptionSpec{InstanceID: "i-a", Notices: []v1alpha1.Notice{{ID: "1", Kind: "SpotInterruption"}, {ID: "2", Kind: "RebalanceRecommendation"}}},
-		Status: v1alpha1.InterruptionStatus{
-			Phase: v1alpha1.PhaseDraining, Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "team"},
-			Drain: &v1alpha1.DrainStatus{Replacement: &v1alpha1.ReplacementStatus{Reason: "NoCapacity"}},
+	w.Record(at(1), &v1beta1.Interruption{
+		Spec: v1beta1.InterruptionSpec{InstanceID: "i-a", Notices: []v1beta1.Notice{{ID: "1", Kind: "SpotInterruption"}, {ID: "2", Kind: "RebalanceRecommendation"}}},
+		Status: v1beta1.InterruptionStatus{
+			Phase: v1beta1.PhaseDraining, Decision: &v1beta1.Decision{Action: v1beta1.ActionDrain, Policy: "team"},
+			Drain: &v1beta1.DrainStatus{Replacement: &v1beta1.ReplacementStatus{Reason: "NoCapacity"}},
 		},
 	})
 	for text, want := range map[string]bool{

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -56,7 +56,7 @@ func (f *TerminationFacts) status(w firing) *Status {
 	if f.Was != nil && (!f.leavesPool() || Read(f.Was.State).Phase == LeavingPool) {
 		s = f.Was.DeepCopy()
 	}
-	if slices.ContainsFunc(s.Hooks, func(h v1alpha1.LifecycleHookStatus) bool {
+	if slices.ContainsFunc(s.Hooks, func(h v1beta1.LifecycleHookStatus) bool {
 		token := w.tokens[h.Name]
 		return token != "" && h.Token != "" && token != h.Token
 	}) {
@@ -70,8 +70,8 @@ func (f *TerminationFacts) status(w firing) *Status {
 	was := s.Hooks
 	s.Hooks = nil
 	for _, name := range f.own(w) {
-		h := v1alpha1.LifecycleHookStatus{Name: name, Token: w.tokens[name]}
-		if i := slices.IndexFunc(was, func(o v1alpha1.LifecycleHookStatus) bool { return o.Name == name }); i >= 0 {
+		h := v1beta1.LifecycleHookStatus{Name: name, Token: w.tokens[name]}
+		if i := slices.IndexFunc(was, func(o v1beta1.LifecycleHookStatus) bool { return o.Name == name }); i >= 0 {
 			h.Token, h.Accepted = cmp.Or(h.Token, was[i].Token), was[i].Accepted
 		}
 		s.Hooks = append(s.Hooks, h)
@@ -95,7 +95,7 @@ func (f *TerminationFacts) own(w firing) []string {
 }
 
 func (f *TerminationFacts) drains() bool {
-	return f.Action == v1alpha1.ActionDrain || f.Action == v1alpha1.ActionTerminate
+	return f.Action == v1beta1.ActionDrain || f.Action == v1beta1.ActionTerminate
 }
 
 // decideBefore: the hooks will hold the instance once load balancers have deregistered it. Its
@@ -195,7 +195,7 @@ func (f *TerminationFacts) complete(s *Status) TerminationDecision {
 		return TerminationDecision{Status: s}
 	}
 	d := TerminationDecision{Status: s, Pending: true}
-	if !f.Seen.Time.IsZero() && f.Now.Sub(f.Seen.Time) > freshFor && slices.ContainsFunc(s.Hooks, func(h v1alpha1.LifecycleHookStatus) bool { return h.Token == "" }) {
+	if !f.Seen.Time.IsZero() && f.Now.Sub(f.Seen.Time) > freshFor && slices.ContainsFunc(s.Hooks, func(h v1beta1.LifecycleHookStatus) bool { return h.Token == "" }) {
 		s.Message = fmt.Sprintf("hook %s is answered once group %s could be looked at again, last at %s", hookNames(s), s.Group, clock(f.Seen.Time))
 		d.Look, d.Wake = true, f.Now.Add(lookSoon)
 		return d
@@ -219,7 +219,7 @@ func (f *TerminationFacts) isConfirmed(s *Status) bool {
 
 // givesUp says why no result is sent any more; empty: one is.
 func (f *TerminationFacts) givesUp(s *Status) string {
-	accepted := !slices.ContainsFunc(s.Hooks, func(h v1alpha1.LifecycleHookStatus) bool { return !h.Accepted })
+	accepted := !slices.ContainsFunc(s.Hooks, func(h v1beta1.LifecycleHookStatus) bool { return !h.Accepted })
 	blind := f.Seen.Time.IsZero()
 	_, others := Split(f.Seen.Hooks, true)
 	switch {
@@ -248,7 +248,7 @@ func (f *TerminationFacts) isOut(s *Status) bool {
 // bound is when the instance goes, drained or not; zero: not known.
 func (f *TerminationFacts) bound(s *Status) time.Time {
 	var at time.Time
-	if d := f.Deadline; d != nil && (d.Type == v1alpha1.DeadlineHard || s.RetainOnAbandon) {
+	if d := f.Deadline; d != nil && (d.Type == v1beta1.DeadlineHard || s.RetainOnAbandon) {
 		at = d.Time.Time
 	}
 	if s.EndTime != nil {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Status is the progress of an instance's termination, as stored in the record.
-type Status = v1alpha1.LifecycleHooksStatus
+type Status = v1beta1.LifecycleHooksStatus
 
 // Seen is the last read state of the instance in its group.
 type Seen struct {
@@ -27,7 +27,7 @@ type TerminationFacts struct {
 	Now        time.Time
 	InstanceID string
 	// Notices are the valid notices.
-	Notices []v1alpha1.Notice
+	Notices []v1beta1.Notice
 	// Was is the last stored status, or nil.
 	Was  *Status
 	Seen Seen
@@ -36,8 +36,8 @@ type TerminationFacts struct {
 	// Retain is set if an instance that is not drained in time must be retained.
 	Retain bool
 	// Action is the policy's action; Deadline is its deadline.
-	Action   v1alpha1.Action
-	Deadline *v1alpha1.Deadline
+	Action   v1beta1.Action
+	Deadline *v1beta1.Deadline
 	// Drained is set if nothing on the node is needed any more.
 	Drained bool
 	// Due is when the controller of the drain last confirmed that the hooks can be completed;
@@ -74,7 +74,7 @@ type firing struct {
 
 // isTaken reports whether a notice says that the group terminates the instance. A drill has no
 // hook.
-func isTaken(n v1alpha1.Notice) bool {
+func isTaken(n v1beta1.Notice) bool {
 	return n.Kind == notice.KindAutoScalingTermination && !n.Withdrawn && !n.Drill
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -26,7 +26,7 @@ func TestHeartbeats(t *testing.T) {
 		f := facts("Terminating:Wait", 0, newNotice("a"))
 		f.InstanceID = fmt.Sprint("i-", run)
 		f.Seen.Hooks[0].Timeout, f.Seen.Hooks[0].Global = timeout, min(100*timeout, 48*time.Hour)
-		f.Deadline = notice.At(start.Add(budget), v1alpha1.DeadlineHard)
+		f.Deadline = notice.At(start.Add(budget), v1beta1.DeadlineHard)
 		expires, beats := start.Add(timeout), []time.Time(nil)
 		for f.Now = start; ; {
 			f.Due = f.Now
@@ -80,7 +80,7 @@ func TestHeartbeatsThatFail(t *testing.T) {
 		f := facts("Terminating:Wait", 0, newNotice("a"))
 		f.Seen.Hooks[0].Timeout = timeout
 		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "nth", Terminating: true, Timeout: time.Hour, Global: 48 * time.Hour})
-		f.Deadline = notice.At(start.Add(time.Hour), v1alpha1.DeadlineHard)
+		f.Deadline = notice.At(start.Add(time.Hour), v1beta1.DeadlineHard)
 		var late []time.Time // those that come after the timeout for certain
 		for f.Now = start; f.Now.Before(start.Add(55 * time.Minute)); f.Now = f.Now.Add(time.Second) {
 			f.Seen.Time = f.Now

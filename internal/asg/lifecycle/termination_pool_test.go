@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -13,7 +13,7 @@ import (
 // timeout, and is completed without the event's token.
 func TestLeavesPoolWhileEntering(t *testing.T) {
 	t.Parallel()
-	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
+	returns := func(n *v1beta1.Notice) { n.InstanceAction = notice.ActionReturn }
 	f := facts("Warmed:Pending:Wait", 0, newNotice("a", returns))
 	at := func(state string, after time.Duration) TerminationDecision {
 		f.Seen.State, f.Now, f.Seen.Time, f.Due = state, start.Add(after), start.Add(after), start.Add(after)
@@ -51,7 +51,7 @@ func TestLeavesPoolWhileEntering(t *testing.T) {
 // the hook and the other does not.
 func TestOneOfTwoAnswers(t *testing.T) {
 	t.Parallel()
-	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
+	returns := func(n *v1beta1.Notice) { n.InstanceAction = notice.ActionReturn }
 	for _, state := range []string{"Terminating:Wait", "Warmed:Pending:Wait", "Warmed:Terminating:Wait"} {
 		for _, isDrained := range []bool{false, true} {
 			f := facts(state, 4*time.Minute, newNotice("a", returns))

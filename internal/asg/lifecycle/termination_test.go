@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -16,11 +16,11 @@ var start = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-func newNotice(token string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
-	n := v1alpha1.Notice{
+func newNotice(token string, change ...func(*v1beta1.Notice)) v1beta1.Notice {
+	n := v1beta1.Notice{
 		ID: "n" + token, Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Time: metav1.NewTime(start),
 		ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
-		LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: token},
+		LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: token},
 	}
 	for _, c := range change {
 		c(&n)
@@ -29,9 +29,9 @@ func newNotice(token string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 }
 
 // facts are the facts for an instance in a state that was seen some time after the start.
-func facts(state string, seen time.Duration, notices ...v1alpha1.Notice) TerminationFacts {
+func facts(state string, seen time.Duration, notices ...v1beta1.Notice) TerminationFacts {
 	return TerminationFacts{
-		Now: start.Add(seen), InstanceID: instance, Notices: notices, Action: v1alpha1.ActionDrain,
+		Now: start.Add(seen), InstanceID: instance, Notices: notices, Action: v1beta1.ActionDrain,
 		Owns: func(hook string) bool { return hook == "lifeboat-terminate" },
 		Seen: Seen{Time: start.Add(seen), Group: "workers", State: state, HooksKnown: true, Hooks: []Hook{
 			{Name: "lifeboat-terminate", Timeout: 5 * time.Minute, Global: 500 * time.Minute, Own: true, Terminating: true},
@@ -41,8 +41,8 @@ func facts(state string, seen time.Duration, notices ...v1alpha1.Notice) Termina
 
 func TestInstanceState(t *testing.T) {
 	t.Parallel()
-	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
-	drill := func(n *v1alpha1.Notice) { n.Drill = true }
+	returns := func(n *v1beta1.Notice) { n.InstanceAction = notice.ActionReturn }
+	drill := func(n *v1beta1.Notice) { n.Drill = true }
 	for name, test := range map[string]struct {
 		facts   TerminationFacts
 		do      Verb
@@ -70,8 +70,8 @@ func TestInstanceState(t *testing.T) {
 		"a drill, and it happens to be held":  {drained(facts("Terminating:Wait", time.Second, newNotice("a", drill))), Complete, true},
 		"nothing is known":                    {drained(unseen(newNotice(""))), Nothing, false},
 		"nothing is known but the event":      {drained(unseen(newNotice("a"))), Complete, true},
-		"an agent names a hook":               {drained(unseen(newNotice("a", func(n *v1alpha1.Notice) { n.Source = notice.SourceIMDS }))), Nothing, false},
-		"the event is of a hook of another's": {drained(unseen(newNotice("a", func(n *v1alpha1.Notice) { n.LifecycleHook.Name = "nth" }))), Nothing, false},
+		"an agent names a hook":               {drained(unseen(newNotice("a", func(n *v1beta1.Notice) { n.Source = notice.SourceIMDS }))), Nothing, false},
+		"the event is of a hook of another's": {drained(unseen(newNotice("a", func(n *v1beta1.Notice) { n.LifecycleHook.Name = "nth" }))), Nothing, false},
 	} {
 		d := DecideTermination(test.facts)
 		if d.Do != test.do || d.Pending != test.pending {
@@ -83,7 +83,7 @@ func TestInstanceState(t *testing.T) {
 // drained are the facts for a drained node, which was just confirmed.
 func drained(f TerminationFacts) TerminationFacts { f.Drained, f.Due = true, f.Now; return f }
 
-func unseen(notices ...v1alpha1.Notice) TerminationFacts {
+func unseen(notices ...v1beta1.Notice) TerminationFacts {
 	f := facts("", 0, notices...)
 	f.Seen = Seen{}
 	return f
@@ -141,7 +141,7 @@ func TestWithoutAStateItGivesUp(t *testing.T) {
 // A launch hook must not be taken for the hook of a return forever.
 func TestLaunchHookBeforeWarmPool(t *testing.T) {
 	t.Parallel()
-	f := drained(facts("Warmed:Pending:Wait", 0, newNotice("", func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn })))
+	f := drained(facts("Warmed:Pending:Wait", 0, newNotice("", func(n *v1beta1.Notice) { n.InstanceAction = notice.ActionReturn })))
 	for range 200 {
 		f.Seen.Time, f.Due = f.Now, f.Now
 		d := DecideTermination(f)

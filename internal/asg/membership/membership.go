@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -51,7 +51,7 @@ type Membership struct {
 }
 
 // Of returns the membership of the instance of an Interruption. It is empty if no group is known.
-func (r Reader) Of(ctx context.Context, in *v1alpha1.Interruption) (Membership, error) {
+func (r Reader) Of(ctx context.Context, in *v1beta1.Interruption) (Membership, error) {
 	member, isMember, _ := r.Groups.Member(in.Spec.InstanceID)
 	name := r.Group(in)
 	group, known := r.Groups.Group(name)
@@ -75,13 +75,13 @@ func (r Reader) Of(ctx context.Context, in *v1alpha1.Interruption) (Membership, 
 }
 
 // Group is the name of the group of the instance; empty: none is known.
-func (r Reader) Group(in *v1alpha1.Interruption) string {
+func (r Reader) Group(in *v1beta1.Interruption) string {
 	member, _, _ := r.Groups.Member(in.Spec.InstanceID)
 	return cmp.Or(member.Group, groupOf(in))
 }
 
 // groupOf is the group that an Interruption names; empty: none.
-func groupOf(in *v1alpha1.Interruption) string {
+func groupOf(in *v1beta1.Interruption) string {
 	switch s := &in.Status; {
 	case s.LifecycleHooks != nil && s.LifecycleHooks.Group != "":
 		return s.LifecycleHooks.Group
@@ -97,13 +97,13 @@ func groupOf(in *v1alpha1.Interruption) string {
 }
 
 // isTakenAway reports whether a notice says that the group terminates the instance.
-func isTakenAway(in *v1alpha1.Interruption) bool {
-	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination })
+func isTakenAway(in *v1beta1.Interruption) bool {
+	return slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination })
 }
 
 // readNodeGroup reads the NodeGroup's settings for terminations.
 func (m *Membership) readNodeGroup(ctx context.Context, reader client.Reader) error {
-	var list v1alpha1.NodeGroupList
+	var list v1beta1.NodeGroupList
 	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing NodeGroups: %w", err)
 	}
@@ -113,7 +113,7 @@ func (m *Membership) readNodeGroup(ctx context.Context, reader client.Reader) er
 			continue
 		}
 		if h := ng.Spec.Hooks.Terminate; h != nil {
-			m.named = cmp.Or(h.Name, v1alpha1.TerminateHook)
+			m.named = cmp.Or(h.Name, v1beta1.TerminateHook)
 		}
 		m.retain = ng.Spec.RetainUndrained != nil && *ng.Spec.RetainUndrained
 	}
@@ -126,7 +126,7 @@ func (m *Membership) owns(hook string) bool {
 
 // Termination returns the facts that decide about the lifecycle hooks, with the decision and the
 // progress in a status of the Interruption.
-func (m *Membership) Termination(in *v1alpha1.Interruption, s *v1alpha1.InterruptionStatus, now time.Time) lifecycle.TerminationFacts {
+func (m *Membership) Termination(in *v1beta1.Interruption, s *v1beta1.InterruptionStatus, now time.Time) lifecycle.TerminationFacts {
 	f := lifecycle.TerminationFacts{
 		Now: now, InstanceID: in.Spec.InstanceID, Notices: notice.Unanswered(in.Spec.Notices, s.HandledNotices),
 		Was: s.LifecycleHooks, Seen: m.Seen, Retain: m.retain, Owns: m.owns, Deadline: s.Deadline,

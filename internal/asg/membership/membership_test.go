@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -35,35 +35,35 @@ func (c cache) Group(name string) (groupcache.Group, bool) {
 
 func (cache) RequestRefresh(string) {}
 
-func interruption(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{InstanceID: "i-1", Notices: notices}}
+func interruption(notices ...v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{InstanceID: "i-1", Notices: notices}}
 }
 
 func TestMembership(t *testing.T) {
 	t.Parallel()
 	retain := true
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	nodeGroups := fake.NewClientBuilder().WithScheme(scheme).WithObjects(client.Object(&v1alpha1.NodeGroup{
+	nodeGroups := fake.NewClientBuilder().WithScheme(scheme).WithObjects(client.Object(&v1beta1.NodeGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "a"},
-		Spec: v1alpha1.NodeGroupSpec{
-			AutoScalingGroup: "workers", RetainUndrained: &retain, Hooks: v1alpha1.LifecycleHooks{Terminate: &v1alpha1.LifecycleHook{Name: "named"}},
+		Spec: v1beta1.NodeGroupSpec{
+			AutoScalingGroup: "workers", RetainUndrained: &retain, Hooks: v1beta1.LifecycleHooks{Terminate: &v1beta1.LifecycleHook{Name: "named"}},
 		},
 	})).Build()
-	taken := v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers"}}
-	other := v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "other"}}
+	taken := v1beta1.Notice{Kind: notice.KindAutoScalingTermination, LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "workers"}}
+	other := v1beta1.Notice{Kind: notice.KindAutoScalingTermination, LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "other"}}
 	for name, test := range map[string]struct {
 		members cache
-		in      *v1alpha1.Interruption
+		in      *v1beta1.Interruption
 		group   string
 		phase   lifecycle.Phase
 		own     []string
 	}{
-		"in no group":                {in: interruption(v1alpha1.Notice{Kind: notice.KindSpotInterruption})},
+		"in no group":                {in: interruption(v1beta1.Notice{Kind: notice.KindSpotInterruption})},
 		"in a group that is unknown": {in: interruption(other)},
-		"it serves":                  {members: cache{"i-1": "InService"}, in: interruption(v1alpha1.Notice{Kind: notice.KindSpotInterruption}), group: "workers", phase: lifecycle.Serving},
+		"it serves":                  {members: cache{"i-1": "InService"}, in: interruption(v1beta1.Notice{Kind: notice.KindSpotInterruption}), group: "workers", phase: lifecycle.Serving},
 		"it leaves":                  {members: cache{"i-1": "Terminating:Wait"}, in: interruption(), group: "workers", phase: lifecycle.Leaving, own: []string{"lifeboat-terminate", "named"}},
 		"it has left":                {in: interruption(taken), group: "workers", own: []string{"lifeboat-terminate", "named"}},
 		"the cache knows it better":  {members: cache{"i-1": "Terminating"}, in: interruption(other), group: "workers", phase: lifecycle.Leaving, own: []string{"lifeboat-terminate", "named"}},

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Adopt returns a NodeGroup that describes the group as it is, so that a plan
@@ -16,11 +16,11 @@ import (
 // all settings. If something cannot be read or expressed, it manages less and
 // explains that in notes. For a group that was not read (Exists false) it sets
 // only the name.
-func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []string) {
-	g = &v1alpha1.NodeGroup{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroup"},
+func Adopt(o Observed, m v1beta1.Management) (g *v1beta1.NodeGroup, notes []string) {
+	g = &v1beta1.NodeGroup{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "NodeGroup"},
 		ObjectMeta: metav1.ObjectMeta{Name: ObjectName(o)},
-		Spec:       v1alpha1.NodeGroupSpec{Management: cmp.Or(m, v1alpha1.ManageNothing), DeletionPolicy: v1alpha1.KeepGroup},
+		Spec:       v1beta1.NodeGroupSpec{Management: cmp.Or(m, v1beta1.ManageNothing), DeletionPolicy: v1beta1.KeepGroup},
 	}
 	if g.Name != o.Name {
 		g.Spec.AutoScalingGroup = o.Name
@@ -29,8 +29,8 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 		return g, nil
 	}
 	if owner := o.owner(); owner != "" {
-		if m == v1alpha1.ManageAll || m == v1alpha1.ManageHooks {
-			g.Spec.Management = v1alpha1.ManageNothing
+		if m == v1beta1.ManageAll || m == v1beta1.ManageHooks {
+			g.Spec.Management = v1beta1.ManageNothing
 			notes = append(notes, fmt.Sprintf("management is Observe: the group belongs to %s, and only %[1]s can change it", owner))
 		}
 		return g, notes
@@ -43,7 +43,7 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 		note := adoptHook(&g.Spec.Hooks, o, terminating)
 		notes = append(notes, note...)
 	}
-	if m == v1alpha1.ManageAll {
+	if m == v1beta1.ManageAll {
 		adoptSettings(&g.Spec, o)
 	}
 	return g, notes
@@ -52,27 +52,27 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 // adoptable returns how much of the requested management is possible and, if
 // that is less, why. What could not be read cannot be declared, and applying a
 // spec without it would duplicate or delete it.
-func (o Observed) adoptable(m v1alpha1.Management) (most v1alpha1.Management, note string) {
+func (o Observed) adoptable(m v1beta1.Management) (most v1beta1.Management, note string) {
 	const unread = "management is Observe: the group's %s could not be read, and Lifeboat would have it %s. Allow yourself %s, delete this NodeGroup (this changes nothing in AWS) and adopt the group again"
-	all := m == v1alpha1.ManageAll
+	all := m == v1beta1.ManageAll
 	switch s := o.Settings; {
-	case !all && m != v1alpha1.ManageHooks && !o.HooksKnown:
-		return v1alpha1.ManageNothing, "the group's lifecycle hooks could not be read: if it has other hooks than Lifeboat's, name them in spec.hooks (`aws autoscaling describe-lifecycle-hooks` lists them)"
+	case !all && m != v1beta1.ManageHooks && !o.HooksKnown:
+		return v1beta1.ManageNothing, "the group's lifecycle hooks could not be read: if it has other hooks than Lifeboat's, name them in spec.hooks (`aws autoscaling describe-lifecycle-hooks` lists them)"
 	case !o.HooksKnown:
-		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "lifecycle hooks", "created a second time", "autoscaling:DescribeLifecycleHooks")
+		return v1beta1.ManageNothing, fmt.Sprintf(unread, "lifecycle hooks", "created a second time", "autoscaling:DescribeLifecycleHooks")
 	case all && !o.PoolKnown:
-		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "warm pool", "deleted with its instances", "autoscaling:DescribeWarmPool")
+		return v1beta1.ManageNothing, fmt.Sprintf(unread, "warm pool", "deleted with its instances", "autoscaling:DescribeWarmPool")
 	case all && s != nil && len(s.Inexpressible) > 0:
-		return v1alpha1.ManageHooks, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot express; manage the rest of the group with the tool that created it", strings.Join(s.Inexpressible, ", "))
+		return v1beta1.ManageHooks, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot express; manage the rest of the group with the tool that created it", strings.Join(s.Inexpressible, ", "))
 	}
 	return m, ""
 }
 
 // adoptSettings copies the group's settings into the spec.
-func adoptSettings(spec *v1alpha1.NodeGroupSpec, o Observed) {
+func adoptSettings(spec *v1beta1.NodeGroupSpec, o Observed) {
 	spec.MinSize, spec.MaxSize = &o.Min, &o.Max
 	if p := o.Pool; p != nil && o.PoolKnown {
-		spec.WarmPool = &v1alpha1.WarmPool{State: p.State, MinSize: p.Min, ReuseOnScaleIn: p.Reuse}
+		spec.WarmPool = &v1beta1.WarmPool{State: p.State, MinSize: p.Min, ReuseOnScaleIn: p.Reuse}
 		if p.MaxPrepared != nil && *p.MaxPrepared != unbounded {
 			spec.WarmPool.MaxPreparedCapacity = p.MaxPrepared
 		}
@@ -82,7 +82,7 @@ func adoptSettings(spec *v1alpha1.NodeGroupSpec, o Observed) {
 		return
 	}
 	if t := s.Template; t != nil {
-		spec.LaunchTemplate = &v1alpha1.LaunchTemplate{ID: t.ID, Version: t.Version}
+		spec.LaunchTemplate = &v1beta1.LaunchTemplate{ID: t.ID, Version: t.Version}
 		if t.ID == "" {
 			spec.LaunchTemplate.Name = t.Name
 		}
@@ -98,10 +98,10 @@ func adoptSettings(spec *v1alpha1.NodeGroupSpec, o Observed) {
 // only one, or the one of kOps or nth. It skips hooks that CodeDeploy manages
 // and completes itself (AWS CodeDeploy User Guide, "Integrating CodeDeploy with
 // Amazon EC2 Auto Scaling").
-func adoptHook(hooks *v1alpha1.LifecycleHooks, o Observed, terminating bool) (notes []string) {
-	usual, key := v1alpha1.LaunchHook, "launch"
+func adoptHook(hooks *v1beta1.LifecycleHooks, o Observed, terminating bool) (notes []string) {
+	usual, key := v1beta1.LaunchHook, "launch"
 	if terminating {
-		usual, key = v1alpha1.TerminateHook, "terminate"
+		usual, key = v1beta1.TerminateHook, "terminate"
 	}
 	if _, there := o.Hook(usual); there {
 		return nil
@@ -126,7 +126,7 @@ func adoptHook(hooks *v1alpha1.LifecycleHooks, o Observed, terminating bool) (no
 	default:
 		return []string{fmt.Sprintf("the group has several %s hooks: put the one that Lifeboat must answer (%s) into hooks.%s.name, or omit it to create a new one", key, strings.Join(found, ", "), key)}
 	}
-	hook := &v1alpha1.LifecycleHook{Name: found[0]}
+	hook := &v1beta1.LifecycleHook{Name: found[0]}
 	if terminating {
 		hooks.Terminate = hook
 	} else {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
@@ -14,18 +14,18 @@ import (
 func TestAdoptWithoutReadPermission(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		management v1alpha1.Management
+		management v1beta1.Management
 		denied     string
 	}{
-		"the warm pool":               {v1alpha1.ManageAll, "DescribeWarmPool"},
-		"the hooks":                   {v1alpha1.ManageHooks, "DescribeLifecycleHooks"},
-		"the hooks, to manage it all": {v1alpha1.ManageAll, "DescribeLifecycleHooks"},
+		"the warm pool":               {v1beta1.ManageAll, "DescribeWarmPool"},
+		"the hooks":                   {v1beta1.ManageHooks, "DescribeLifecycleHooks"},
+		"the hooks, to manage it all": {v1beta1.ManageAll, "DescribeLifecycleHooks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAccount(t)
-			a.mustSettle(t, a.declare("nodes", declarePool, func(s *v1alpha1.NodeGroupSpec) {
-				s.Hooks.Launch = &v1alpha1.LifecycleHook{Name: "kops-warmpool"}
+			a.mustSettle(t, a.declare("nodes", declarePool, func(s *v1beta1.NodeGroupSpec) {
+				s.Hooks.Launch = &v1beta1.LifecycleHook{Name: "kops-warmpool"}
 			}))
 			a.Gate.Deny("autoscaling", tc.denied)
 			adopted, notes := nodegroup.Adopt(a.observe(t, "nodes"), tc.management)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -71,7 +71,7 @@ func (o Observed) belongsElsewhere(own string) (problem, fix string) {
 
 // cluster reports a group of another cluster.
 func (r *review) cluster() {
-	if problem, fix := r.o.belongsElsewhere(r.w.Cluster); problem != "" && r.w.Management != v1alpha1.ManageNothing {
+	if problem, fix := r.o.belongsElsewhere(r.w.Cluster); problem != "" && r.w.Management != v1beta1.ManageNothing {
 		r.add(finding.Broken, OtherCluster, problem, fix)
 	}
 }

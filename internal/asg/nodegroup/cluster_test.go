@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
@@ -36,14 +36,14 @@ func TestGroupOfAnotherClusterIsNotChanged(t *testing.T) {
 		"its template":                    {tags{"k8s.io/cluster-autoscaler/node-template/label/a": "b"}, "prod", ""},
 		"the cluster's name is not known": {tags{foreign: "owned"}, "", ""},
 	} {
-		for _, m := range []v1alpha1.Management{v1alpha1.ManageAll, v1alpha1.ManageHooks, v1alpha1.ManageNothing} {
+		for _, m := range []v1beta1.Management{v1beta1.ManageAll, v1beta1.ManageHooks, v1beta1.ManageNothing} {
 			t.Run(name+" "+string(m), func(t *testing.T) {
 				t.Parallel()
-				w := nodegroup.Want(&v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: "nodes", Management: m}}, tc.cluster)
+				w := nodegroup.Want(&v1beta1.NodeGroup{Spec: v1beta1.NodeGroupSpec{AutoScalingGroup: "nodes", Management: m}}, tc.cluster)
 				o := nodegroup.Observed{Exists: true, Name: "nodes", Tags: tc.tags, HooksKnown: true, PoolKnown: true, Settings: &nodegroup.Settings{}}
 				plan := nodegroup.Diff(w, o, nodegroup.History{})
 				i := slices.IndexFunc(plan.Findings, func(f finding.Finding) bool { return f.ID == nodegroup.OtherCluster })
-				refused, managed := tc.other != "", m != v1alpha1.ManageNothing
+				refused, managed := tc.other != "", m != v1beta1.ManageNothing
 				if want := refused && managed; want != (i >= 0) || want && !strings.Contains(plan.Findings[i].Problem, "belongs to cluster "+tc.other+" ") {
 					t.Errorf("findings %v, want %s: %t", plan.Findings, nodegroup.OtherCluster, want)
 				}

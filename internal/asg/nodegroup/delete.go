@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
@@ -42,9 +42,9 @@ func Deletion(w Wanted, o Observed) string {
 	switch {
 	case !o.Exists:
 		return "nothing in AWS: there is no Auto Scaling group " + w.Group
-	case w.Spec.DeletionPolicy == v1alpha1.DeleteGroup && o.owner() != "":
+	case w.Spec.DeletionPolicy == v1beta1.DeleteGroup && o.owner() != "":
 		return fmt.Sprintf("waits forever: Auto Scaling group %s belongs to %s, and only %[2]s can delete it. Set deletionPolicy: Keep", o.Name, o.owner())
-	case w.Spec.DeletionPolicy == v1alpha1.DeleteGroup:
+	case w.Spec.DeletionPolicy == v1beta1.DeleteGroup:
 		return fmt.Sprintf("deletes Auto Scaling group %s and its warm pool once none of its instances is in service; it terminates no running node, so it waits until the group is scaled to 0", o.Name)
 	}
 	text := fmt.Sprintf("nothing in AWS: Auto Scaling group %s and its nodes stay as they are", o.Name)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -48,7 +48,7 @@ func (r *review) add(severity finding.Severity, id, problem, fix string) {
 }
 
 func (r *review) missing() {
-	if r.w.Management == v1alpha1.ManageAll {
+	if r.w.Management == v1beta1.ManageAll {
 		r.add(finding.Info, "group-missing", "there is no Auto Scaling group of this name yet: Lifeboat creates it and its hooks in one call",
 			"nothing; if it does not appear, see the condition Synced")
 		return
@@ -76,7 +76,7 @@ func (r *review) operator() {
 	if r.o.Operator == "" {
 		problem = fmt.Sprintf("the group was created by %s, which reverts foreign changes, so Lifeboat manages only its hooks", owner)
 	}
-	if r.w.Management != v1alpha1.ManageNothing {
+	if r.w.Management != v1beta1.ManageNothing {
 		severity = finding.Warning
 		problem += fmt.Sprintf(", although management is %s", r.w.Management)
 	}
@@ -169,7 +169,7 @@ func (r *review) retained() {
 
 // drift reports declared settings that differ but that Lifeboat may not change.
 func (r *review) drift() {
-	if r.w.Management == v1alpha1.ManageAll && r.o.owner() == "" {
+	if r.w.Management == v1beta1.ManageAll && r.o.owner() == "" {
 		return
 	}
 	var p Plan

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -105,7 +105,7 @@ func (r *review) otherHooks() {
 			}
 			continue
 		}
-		if h.Name == v1alpha1.LaunchHook || h.Name == v1alpha1.TerminateHook {
+		if h.Name == v1beta1.LaunchHook || h.Name == v1beta1.TerminateHook {
 			r.add(finding.Info, "hook-stale", fmt.Sprintf("hook %s is Lifeboat's default, but another is declared for its transition: both hold instances", h.Name),
 				fmt.Sprintf("with management Hooks or All Lifeboat deletes it when no instance is in a transition; by hand: `aws autoscaling delete-lifecycle-hook --auto-scaling-group-name %s --lifecycle-hook-name %s`", r.o.Name, h.Name))
 			continue
@@ -161,11 +161,11 @@ func (r *review) fixForHook(h Hook, what, declare, flags string) string {
 	if r.o.Operator != "" {
 		return "change it through " + r.o.Operator + ", which rejects changes by others"
 	}
-	if r.w.Management != v1alpha1.ManageNothing && declare == "management: Hooks" {
+	if r.w.Management != v1beta1.ManageNothing && declare == "management: Hooks" {
 		return "nothing: Lifeboat sets " + what + "; if that does not happen, see the condition Synced"
 	}
 	byHand := fmt.Sprintf("`aws autoscaling put-lifecycle-hook --auto-scaling-group-name %s --lifecycle-hook-name %s --lifecycle-transition %s %s`", r.o.Name, h.Name, h.transition(), flags)
-	if r.w.Management == v1alpha1.ManageNothing {
+	if r.w.Management == v1beta1.ManageNothing {
 		return fmt.Sprintf("set management: Hooks so that Lifeboat sets %s; or by hand: %s", what, byHand)
 	}
 	return fmt.Sprintf("declare %s, or by hand: %s", declare, byHand)

@@ -7,22 +7,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	observing := manage(v1alpha1.ManageNothing)
+	observing := manage(v1beta1.ManageNothing)
 	boots := func(longest int32) nodegroup.History {
-		return nodegroup.History{Boots: &v1alpha1.BootTimes{Count: 3, LongestSeconds: longest}}
+		return nodegroup.History{Boots: &v1beta1.BootTimes{Count: 3, LongestSeconds: longest}}
 	}
 	suspend := func(process, reason string) func(*nodegroup.Observed) {
 		return func(o *nodegroup.Observed) { o.Suspended = []nodegroup.Suspension{{Process: process, Reason: reason}} }
 	}
 	for name, tc := range map[string]struct {
-		group    *v1alpha1.NodeGroup
+		group    *v1beta1.NodeGroup
 		observed nodegroup.Observed
 		history  nodegroup.History
 		id       string
@@ -47,7 +47,7 @@ func TestFindings(t *testing.T) {
 		"boots in time":                     {group(), seen(), boots(500), "", "", "", ""},
 		"another hook":                      {group(), seen(func(o *nodegroup.Observed) { o.Hooks = append(o.Hooks, nodegroup.Hook{Name: "db", Timeout: time.Hour}) }), nodegroup.History{}, "other-hook", finding.Warning, "it holds each instance for 60 min", "hooks.launch.name: db"},
 		"a hook that notifies another tool": {group(), seen(func(o *nodegroup.Observed) { o.Hooks[1].Target = "arn:aws:sqs:eu-west-1:1:nth" }), nodegroup.History{}, "hook-target", finding.Info, "arn:aws:sqs:eu-west-1:1:nth", "aws-node-termination-handler"},
-		"a pool that cannot have any":       {group(declarePool, func(s *v1alpha1.NodeGroupSpec) { s.WarmPool.MinSize = 0 }), seen(withPool, func(o *nodegroup.Observed) { o.Pool.Min, o.Desired = 0, 5 }), nodegroup.History{}, "pool-empty", finding.Info, "5 instances are desired, and at most 5 may be prepared", "maxSize"},
+		"a pool that cannot have any":       {group(declarePool, func(s *v1beta1.NodeGroupSpec) { s.WarmPool.MinSize = 0 }), seen(withPool, func(o *nodegroup.Observed) { o.Pool.Min, o.Desired = 0, 5 }), nodegroup.History{}, "pool-empty", finding.Info, "5 instances are desired, and at most 5 may be prepared", "maxSize"},
 		"launches are suspended":            {group(), seen(suspend("Launch", "User suspended at 2026-01-01T00:00:00Z")), nodegroup.History{}, "process-suspended", finding.Broken, "(AWS: User suspended", "resume-processes --auto-scaling-group-name workers --scaling-processes Launch"},
 		"AWS has suspended them":            {group(), seen(suspend("Launch", "Administrative suspension")), nodegroup.History{}, "process-suspended", finding.Broken, "is suspended", "because launches failed for a day"},
 		"does not balance the zones":        {group(), seen(suspend("AZRebalance", "")), nodegroup.History{}, "process-suspended", finding.Info, "AZRebalance", "resume-processes"},
@@ -55,7 +55,7 @@ func TestFindings(t *testing.T) {
 		"launches fail one after another":   {group(), seen(), nodegroup.History{Failures: 3, LastFailure: "i-9 was abandoned"}, "launches-fail", finding.Broken, "the last 3 launches failed: AWS retries more and more slowly; the last: i-9 was abandoned", "describe-scaling-activities"},
 		"two failures may be chance":        {group(), seen(), nodegroup.History{Failures: 2}, "", "", "", ""},
 		"what is declared and not changed":  {group(observing), seen(func(o *nodegroup.Observed) { o.Max = 9 }), nodegroup.History{}, "differs", finding.Warning, "MaxSize is 9, declared 5", "management: All"},
-		"a pool that is declared alone":     {group(manage(v1alpha1.ManageHooks), declarePool), seen(), nodegroup.History{}, "differs", finding.Warning, "PoolState is not set, declared Stopped", "management: All"},
+		"a pool that is declared alone":     {group(manage(v1beta1.ManageHooks), declarePool), seen(), nodegroup.History{}, "differs", finding.Warning, "PoolState is not set, declared Stopped", "management: All"},
 		"all is well":                       {group(), seen(), nodegroup.History{}, "", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,32 +82,32 @@ func TestAdopt(t *testing.T) {
 		o.Tags = map[string]string{"kops.k8s.io/instancegroup": "nodes-eu-west-1a"}
 		o.Hooks = []nodegroup.Hook{{Name: "kops-warmpool", Abandons: true}, {Name: "nodes-eu-west-1a-NTHLifecycleHook", Terminating: true}}
 	}
-	spec := func(m v1alpha1.Management, change ...func(*v1alpha1.NodeGroupSpec)) v1alpha1.NodeGroupSpec {
-		s := v1alpha1.NodeGroupSpec{Management: m, DeletionPolicy: v1alpha1.KeepGroup}
+	spec := func(m v1beta1.Management, change ...func(*v1beta1.NodeGroupSpec)) v1beta1.NodeGroupSpec {
+		s := v1beta1.NodeGroupSpec{Management: m, DeletionPolicy: v1beta1.KeepGroup}
 		for _, c := range change {
 			c(&s)
 		}
 		return s
 	}
-	named := func(launch, terminate string) func(*v1alpha1.NodeGroupSpec) {
-		return func(s *v1alpha1.NodeGroupSpec) {
+	named := func(launch, terminate string) func(*v1beta1.NodeGroupSpec) {
+		return func(s *v1beta1.NodeGroupSpec) {
 			if launch != "" {
-				s.Hooks.Launch = &v1alpha1.LifecycleHook{Name: launch}
+				s.Hooks.Launch = &v1beta1.LifecycleHook{Name: launch}
 			}
 			if terminate != "" {
-				s.Hooks.Terminate = &v1alpha1.LifecycleHook{Name: terminate}
+				s.Hooks.Terminate = &v1beta1.LifecycleHook{Name: terminate}
 			}
 		}
 	}
-	of := func(group string) func(*v1alpha1.NodeGroupSpec) {
-		return func(s *v1alpha1.NodeGroupSpec) { s.AutoScalingGroup = group }
+	of := func(group string) func(*v1beta1.NodeGroupSpec) {
+		return func(s *v1beta1.NodeGroupSpec) { s.AutoScalingGroup = group }
 	}
 	const longName = "nodes-eu-west-1a.prod.example.com"
 	for name, tc := range map[string]struct {
 		observed   nodegroup.Observed
-		management v1alpha1.Management
+		management v1beta1.Management
 		object     string
-		spec       v1alpha1.NodeGroupSpec
+		spec       v1beta1.NodeGroupSpec
 		note       string
 	}{
 		"one that was not read":       {nodegroup.Observed{Name: "My Group/1"}, "", "my-group-1", spec("Observe", of("My Group/1")), ""},
@@ -124,9 +124,9 @@ func TestAdopt(t *testing.T) {
 		}), "All", "blue", spec("Observe", of("workers")), "belongs to eks.amazonaws.com"},
 		"with hooks that were not read": {seen(noHooks, func(o *nodegroup.Observed) { o.HooksKnown = false }), "", "workers", spec("Observe"), "name them in spec.hooks"},
 		"whose pool was not read":       {seen(func(o *nodegroup.Observed) { o.PoolKnown = false }), "Hooks", "workers", spec("Hooks"), ""},
-		"all of it": {seen(withPool), "All", "workers", spec("All", declarePool, func(s *v1alpha1.NodeGroupSpec) {
+		"all of it": {seen(withPool), "All", "workers", spec("All", declarePool, func(s *v1beta1.NodeGroupSpec) {
 			s.MinSize, s.MaxSize, s.Subnets = number(1), number(5), []string{"subnet-a", "subnet-b"}
-			s.LaunchTemplate, s.CapacityRebalance = &v1alpha1.LaunchTemplate{ID: "lt-1", Version: "3"}, new(bool)
+			s.LaunchTemplate, s.CapacityRebalance = &v1beta1.LaunchTemplate{ID: "lt-1", Version: "3"}, new(bool)
 		}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("notes: %v", notes)
 			}
 			// An adopted group needs no change but a tag.
-			if tc.observed.Exists && g.Spec.Management == v1alpha1.ManageAll {
+			if tc.observed.Exists && g.Spec.Management == v1beta1.ManageAll {
 				if got := steps(plan(g, tc.observed)); len(got) != 0 {
 					t.Errorf("adopted, and to be changed: %v", got)
 				}

@@ -4,13 +4,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // mixed converts a mixed instances policy, as far as a NodeGroup can express
 // it.
-func mixed(m *types.MixedInstancesPolicy) *v1alpha1.MixedInstances {
-	out := &v1alpha1.MixedInstances{}
+func mixed(m *types.MixedInstancesPolicy) *v1beta1.MixedInstances {
+	out := &v1beta1.MixedInstances{}
 	if m.LaunchTemplate != nil {
 		for _, o := range m.LaunchTemplate.Overrides {
 			if t := aws.ToString(o.InstanceType); t != "" {

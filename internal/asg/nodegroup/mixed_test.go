@@ -11,7 +11,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
@@ -97,12 +97,12 @@ func TestAdoptUnsupportedPolicy(t *testing.T) {
 	t.Parallel()
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
 		t.Helper()
-		g, notes := nodegroup.Adopt(o, v1alpha1.ManageAll)
+		g, notes := nodegroup.Adopt(o, v1beta1.ManageAll)
 		text := strings.Join(notes, "\n")
 		switch {
-		case has == "" && (g.Spec.Management != v1alpha1.ManageAll || g.Spec.MixedInstances == nil || text != ""):
+		case has == "" && (g.Spec.Management != v1beta1.ManageAll || g.Spec.MixedInstances == nil || text != ""):
 			t.Errorf("adopted as %+v; %s", g.Spec, text)
-		case has != "" && (g.Spec.Management != v1alpha1.ManageHooks || g.Spec.LaunchTemplate != nil || !strings.Contains(text, has+", which a NodeGroup cannot express")):
+		case has != "" && (g.Spec.Management != v1beta1.ManageHooks || g.Spec.LaunchTemplate != nil || !strings.Contains(text, has+", which a NodeGroup cannot express")):
 			t.Errorf("adopted as %+v; %s", g.Spec, text)
 		}
 	})
@@ -114,15 +114,15 @@ func TestUnsupportedPolicy(t *testing.T) {
 	t.Parallel()
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
 		t.Helper()
-		for what, change := range map[string]func(*v1alpha1.NodeGroupSpec){
-			"nothing":     func(*v1alpha1.NodeGroupSpec) {},
-			"the version": func(s *v1alpha1.NodeGroupSpec) { s.LaunchTemplate.Version = "4" },
-			"the types": func(s *v1alpha1.NodeGroupSpec) {
-				s.MixedInstances = &v1alpha1.MixedInstances{InstanceTypes: []string{"c5.large"}}
+		for what, change := range map[string]func(*v1beta1.NodeGroupSpec){
+			"nothing":     func(*v1beta1.NodeGroupSpec) {},
+			"the version": func(s *v1beta1.NodeGroupSpec) { s.LaunchTemplate.Version = "4" },
+			"the types": func(s *v1beta1.NodeGroupSpec) {
+				s.MixedInstances = &v1beta1.MixedInstances{InstanceTypes: []string{"c5.large"}}
 			},
-			"the policy": func(s *v1alpha1.NodeGroupSpec) { s.MixedInstances = nil },
+			"the policy": func(s *v1beta1.NodeGroupSpec) { s.MixedInstances = nil },
 		} {
-			g := group(func(s *v1alpha1.NodeGroupSpec) { // declared as observed, except its size
+			g := group(func(s *v1beta1.NodeGroupSpec) { // declared as observed, except its size
 				s.MinSize, s.MaxSize, s.Subnets, s.MixedInstances = number(0), number(7), []string{"subnet-a"}, o.Settings.Mixed
 			}, change)
 			p := plan(g, o)

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
@@ -98,11 +98,11 @@ func (o *Observed) member(list []types.Instance) {
 	}
 }
 
-func template(t *types.LaunchTemplateSpecification) *v1alpha1.LaunchTemplate {
+func template(t *types.LaunchTemplateSpecification) *v1beta1.LaunchTemplate {
 	if t == nil {
 		return nil
 	}
-	return &v1alpha1.LaunchTemplate{ID: aws.ToString(t.LaunchTemplateId), Name: aws.ToString(t.LaunchTemplateName), Version: aws.ToString(t.Version)}
+	return &v1beta1.LaunchTemplate{ID: aws.ToString(t.LaunchTemplateId), Name: aws.ToString(t.LaunchTemplateName), Version: aws.ToString(t.Version)}
 }
 
 func pool(p *types.WarmPoolConfiguration) *Pool {

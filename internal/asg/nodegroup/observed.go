@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
@@ -40,10 +40,10 @@ type Observed struct {
 
 // Settings are the launch settings of a group.
 type Settings struct {
-	Template *v1alpha1.LaunchTemplate
+	Template *v1beta1.LaunchTemplate
 	// Current is the number of the template's version, if known.
 	Current string
-	Mixed   *v1alpha1.MixedInstances
+	Mixed   *v1beta1.MixedInstances
 	// Inexpressible are the parts of its mixed instances policy that a
 	// NodeGroup cannot express.
 	Inexpressible     []string
@@ -78,8 +78,8 @@ func (o Observed) Hook(name string) (Hook, bool) {
 }
 
 // Count counts the instances by phase.
-func (o Observed) Count() v1alpha1.InstanceCounts {
-	var n v1alpha1.InstanceCounts
+func (o Observed) Count() v1beta1.InstanceCounts {
+	var n v1beta1.InstanceCounts
 	for _, i := range o.Instances {
 		switch i.At.Phase {
 		case lifecycle.Serving:

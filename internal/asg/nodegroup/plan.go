@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
@@ -85,7 +85,7 @@ type History struct {
 	// [Unhooked].
 	Unhooked []string
 	// Boots are the observed times from launch to service; nil: none observed.
-	Boots *v1alpha1.BootTimes
+	Boots *v1beta1.BootTimes
 	// Failures counts consecutive failed launches; LastFailure is the message
 	// of the last one.
 	Failures    int32
@@ -102,14 +102,14 @@ func Diff(w Wanted, o Observed, h History) Plan {
 		p.missing(w)
 		return p
 	}
-	if o.Deleting || o.Operator != "" || w.Management == v1alpha1.ManageNothing {
+	if o.Deleting || o.Operator != "" || w.Management == v1beta1.ManageNothing {
 		return p
 	}
 	if cluster, _ := o.otherCluster(w.Cluster); cluster != "" {
 		return p
 	}
 	p.hooks(w, o)
-	if w.Management == v1alpha1.ManageAll && o.owner() == "" {
+	if w.Management == v1beta1.ManageAll && o.owner() == "" {
 		p.group(w, o)
 		p.pool(w, o)
 	}
@@ -121,7 +121,7 @@ func Diff(w Wanted, o Observed, h History) Plan {
 // CreateAutoScalingGroup, LifecycleHookSpecificationList). It cannot include a
 // warm pool, which follows.
 func (p *Plan) missing(w Wanted) {
-	if w.Management != v1alpha1.ManageAll {
+	if w.Management != v1beta1.ManageAll {
 		return
 	}
 	p.step(CreateGroup, "", "there is no group of this name yet; its hooks are created with it", []Change{
@@ -218,7 +218,7 @@ func hookChanges(w Wanted, wanted Hook, found *Hook) []Change {
 // hook is declared: they would hold instances a second time.
 func (o Observed) stale(w Wanted) []Hook {
 	var out []Hook
-	for _, name := range []string{v1alpha1.LaunchHook, v1alpha1.TerminateHook} {
+	for _, name := range []string{v1beta1.LaunchHook, v1beta1.TerminateHook} {
 		if h, ok := o.Hook(name); ok && name != w.Launch.Name && name != w.Terminate.Name {
 			out = append(out, h)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Names of settings as in AWS's API.
@@ -30,7 +30,7 @@ const (
 
 // TagObject is on the groups that Lifeboat manages; its value is the name of
 // the NodeGroup.
-const TagObject = v1alpha1.LabelNodeGroup
+const TagObject = v1beta1.LabelNodeGroup
 
 // TagCluster ends in a slash. The tag, followed by the cluster's name, is on the groups and instances of
 // a cluster. Lifeboat's IAM permissions are limited to them.
@@ -194,7 +194,7 @@ func poolChanges(w Pool, found *Pool) []Change {
 }
 
 // sameTemplate compares by the declared field: id or name.
-func sameTemplate(wanted, found *v1alpha1.LaunchTemplate) bool {
+func sameTemplate(wanted, found *v1beta1.LaunchTemplate) bool {
 	if found == nil || version(wanted) != version(found) {
 		return false
 	}
@@ -205,14 +205,14 @@ func sameTemplate(wanted, found *v1alpha1.LaunchTemplate) bool {
 }
 
 // version is the effective version of a template: $Default if none is set.
-func version(t *v1alpha1.LaunchTemplate) string {
+func version(t *v1beta1.LaunchTemplate) string {
 	if t.Version == "" {
 		return "$Default"
 	}
 	return t.Version
 }
 
-func templateText(t *v1alpha1.LaunchTemplate) string {
+func templateText(t *v1beta1.LaunchTemplate) string {
 	switch {
 	case t == nil:
 		return ""
@@ -225,7 +225,7 @@ func templateText(t *v1alpha1.LaunchTemplate) string {
 // usualSpot is the default spot allocation strategy.
 const usualSpot = "price-capacity-optimized"
 
-func mixedText(m *v1alpha1.MixedInstances) string {
+func mixedText(m *v1beta1.MixedInstances) string {
 	if m == nil {
 		return ""
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 // group is a NodeGroup that declares everything.
-func group(change ...func(*v1alpha1.NodeGroupSpec)) *v1alpha1.NodeGroup {
-	g := &v1alpha1.NodeGroup{
+func group(change ...func(*v1beta1.NodeGroupSpec)) *v1beta1.NodeGroup {
+	g := &v1beta1.NodeGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "workers"},
-		Spec: v1alpha1.NodeGroupSpec{
-			Management: v1alpha1.ManageAll, LaunchTemplate: &v1alpha1.LaunchTemplate{Name: "workers", Version: "3"},
+		Spec: v1beta1.NodeGroupSpec{
+			Management: v1beta1.ManageAll, LaunchTemplate: &v1beta1.LaunchTemplate{Name: "workers", Version: "3"},
 			MinSize: number(1), MaxSize: number(5), Subnets: []string{"subnet-b", "subnet-a"},
 		},
 	}
@@ -40,12 +40,12 @@ func seen(change ...func(*nodegroup.Observed)) nodegroup.Observed {
 		Exists: true, Name: "workers", Min: 1, Max: 5, Desired: 2, HooksKnown: true, PoolKnown: true,
 		Tags: map[string]string{nodegroup.TagObject: "workers"},
 		Hooks: []nodegroup.Hook{
-			{Name: v1alpha1.LaunchHook, Timeout: 10 * time.Minute, Global: 1000 * time.Minute, Abandons: true},
-			{Name: v1alpha1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute, Global: 500 * time.Minute},
+			{Name: v1beta1.LaunchHook, Timeout: 10 * time.Minute, Global: 1000 * time.Minute, Abandons: true},
+			{Name: v1beta1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute, Global: 500 * time.Minute},
 		},
 		Instances: []nodegroup.Instance{instance("i-1", "InService"), instance("i-2", "InService")},
 		Settings: &nodegroup.Settings{
-			Template: &v1alpha1.LaunchTemplate{ID: "lt-1", Name: "workers", Version: "3"}, Current: "3", Subnets: []string{"subnet-a", "subnet-b"},
+			Template: &v1beta1.LaunchTemplate{ID: "lt-1", Name: "workers", Version: "3"}, Current: "3", Subnets: []string{"subnet-a", "subnet-b"},
 		},
 	}
 	for _, c := range change {
@@ -68,7 +68,7 @@ func with(states map[string]string) func(*nodegroup.Observed) {
 	}
 }
 
-func plan(g *v1alpha1.NodeGroup, o nodegroup.Observed) nodegroup.Plan {
+func plan(g *v1beta1.NodeGroup, o nodegroup.Observed) nodegroup.Plan {
 	return nodegroup.Diff(nodegroup.Want(g, ""), o, nodegroup.History{})
 }
 
@@ -95,11 +95,11 @@ func find(p nodegroup.Plan, id string) (finding.Finding, bool) {
 
 func noHooks(o *nodegroup.Observed)  { o.Hooks = nil }
 func withPool(o *nodegroup.Observed) { o.Pool = &nodegroup.Pool{State: "Stopped", Min: 2} }
-func declarePool(s *v1alpha1.NodeGroupSpec) {
-	s.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: 2}
+func declarePool(s *v1beta1.NodeGroupSpec) {
+	s.WarmPool = &v1beta1.WarmPool{State: "Stopped", MinSize: 2}
 }
-func manage(m v1alpha1.Management) func(*v1alpha1.NodeGroupSpec) {
-	return func(s *v1alpha1.NodeGroupSpec) { s.Management = m }
+func manage(m v1beta1.Management) func(*v1beta1.NodeGroupSpec) {
+	return func(s *v1beta1.NodeGroupSpec) { s.Management = m }
 }
 
 const (
@@ -110,7 +110,7 @@ const (
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		group    *v1alpha1.NodeGroup
+		group    *v1beta1.NodeGroup
 		observed nodegroup.Observed
 		steps    []string
 		held     string
@@ -118,26 +118,26 @@ func TestPlan(t *testing.T) {
 		"a group as declared needs nothing": {group(), seen(), []string{}, ""},
 		"a group that is missing is created with its hooks": {group(declarePool), nodegroup.Observed{Name: "workers"},
 			[]string{"create group LifecycleHookSpecificationList=lifeboat-launch, lifeboat-terminate MinSize=1 MaxSize=5 LaunchTemplate=workers, version 3"}, "after the launch hook was observed"},
-		"one that is only observed is not created":           {group(manage(v1alpha1.ManageNothing)), nodegroup.Observed{Name: "workers"}, []string{}, ""},
-		"nor one of which only the hooks are":                {group(manage(v1alpha1.ManageHooks)), nodegroup.Observed{Name: "workers"}, []string{}, ""},
-		"hooks are put, and nothing else":                    {group(manage(v1alpha1.ManageHooks), declarePool), seen(noHooks, func(o *nodegroup.Observed) { o.Max = 9 }), []string{putLaunch, putTerminate}, ""},
-		"nothing is put where it is only observed":           {group(manage(v1alpha1.ManageNothing)), seen(noHooks), []string{}, ""},
+		"one that is only observed is not created":           {group(manage(v1beta1.ManageNothing)), nodegroup.Observed{Name: "workers"}, []string{}, ""},
+		"nor one of which only the hooks are":                {group(manage(v1beta1.ManageHooks)), nodegroup.Observed{Name: "workers"}, []string{}, ""},
+		"hooks are put, and nothing else":                    {group(manage(v1beta1.ManageHooks), declarePool), seen(noHooks, func(o *nodegroup.Observed) { o.Max = 9 }), []string{putLaunch, putTerminate}, ""},
+		"nothing is put where it is only observed":           {group(manage(v1beta1.ManageNothing)), seen(noHooks), []string{}, ""},
 		"hooks that are not known are not put":               {group(), seen(noHooks, func(o *nodegroup.Observed) { o.HooksKnown = false }), []string{}, "after the existing ones could be read"},
 		"a timeout that no one declared stays":               {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Timeout = time.Hour }), []string{}, ""},
-		"one that is declared is put":                        {group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{TimeoutSeconds: 900} }), seen(), []string{"put hook lifeboat-launch HeartbeatTimeout=900 s"}, ""},
+		"one that is declared is put":                        {group(func(s *v1beta1.NodeGroupSpec) { s.Hooks.Launch = &v1beta1.LifecycleHook{TimeoutSeconds: 900} }), seen(), []string{"put hook lifeboat-launch HeartbeatTimeout=900 s"}, ""},
 		"a default result of CONTINUE for launches is wrong": {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), []string{"put hook lifeboat-launch DefaultResult=ABANDON"}, ""},
-		"unless that is declared":                            {group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{OnTimeout: "CONTINUE"} }), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), []string{}, ""},
+		"unless that is declared":                            {group(func(s *v1beta1.NodeGroupSpec) { s.Hooks.Launch = &v1beta1.LifecycleHook{OnTimeout: "CONTINUE"} }), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), []string{}, ""},
 		"a hook of the other transition is let be":           {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Terminating = true }), []string{}, "holds the other transition"},
 		"sizes are changed":                                  {group(), seen(func(o *nodegroup.Observed) { o.Min, o.Max = 0, 9 }), []string{"update group MinSize=1 MaxSize=5"}, ""},
 		"not so that running nodes go":                       {group(), seen(func(o *nodegroup.Observed) { o.Max, o.Desired = 9, 7 }), []string{}, "when the desired capacity is no higher (now 7)"},
 		"the template is changed":                            {group(), seen(func(o *nodegroup.Observed) { o.Settings.Template.Version = "2" }), []string{"update group LaunchTemplate=workers, version 3"}, ""},
-		"a template named by its id is the same":             {group(func(s *v1alpha1.NodeGroupSpec) { s.LaunchTemplate = &v1alpha1.LaunchTemplate{ID: "lt-1", Version: "3"} }), seen(), []string{}, ""},
-		"several types": {group(func(s *v1alpha1.NodeGroupSpec) {
-			s.MixedInstances = &v1alpha1.MixedInstances{InstanceTypes: []string{"m5.large", "m6i.large"}}
+		"a template named by its id is the same":             {group(func(s *v1beta1.NodeGroupSpec) { s.LaunchTemplate = &v1beta1.LaunchTemplate{ID: "lt-1", Version: "3"} }), seen(), []string{}, ""},
+		"several types": {group(func(s *v1beta1.NodeGroupSpec) {
+			s.MixedInstances = &v1beta1.MixedInstances{InstanceTypes: []string{"m5.large", "m6i.large"}}
 		}), seen(), []string{"update group MixedInstancesPolicy=m5.large m6i.large; 0 on demand, then 0%; spot price-capacity-optimized"}, ""},
 		"subnets in another order are the same":      {group(), seen(func(o *nodegroup.Observed) { slices.Reverse(o.Settings.Subnets) }), []string{}, ""},
-		"rebalancing and retention":                  {group(func(s *v1alpha1.NodeGroupSpec) { s.CapacityRebalance, s.RetainUndrained = yes(), yes() }), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group CapacityRebalance=true InstanceLifecyclePolicy=retain"}, ""},
-		"tags that are missing":                      {group(func(s *v1alpha1.NodeGroupSpec) { s.Tags = map[string]string{"team": "db"} }), seen(func(o *nodegroup.Observed) { o.Tags["other"] = "stays" }), []string{"put tags Tag team=db"}, ""},
+		"rebalancing and retention":                  {group(func(s *v1beta1.NodeGroupSpec) { s.CapacityRebalance, s.RetainUndrained = yes(), yes() }), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group CapacityRebalance=true InstanceLifecyclePolicy=retain"}, ""},
+		"tags that are missing":                      {group(func(s *v1beta1.NodeGroupSpec) { s.Tags = map[string]string{"team": "db"} }), seen(func(o *nodegroup.Observed) { o.Tags["other"] = "stays" }), []string{"put tags Tag team=db"}, ""},
 		"settings that were not read are not judged": {group(), seen(func(o *nodegroup.Observed) { o.Settings = nil }), []string{}, "after they could be read"},
 		"a pool is put where the hook is there":      {group(declarePool), seen(), []string{"put warm pool PoolState=Stopped MinSize=2 ReuseOnScaleIn=false"}, ""},
 		"a pool as declared needs nothing":           {group(declarePool), seen(withPool), []string{}, ""},
@@ -214,10 +214,10 @@ func TestDeletion(t *testing.T) {
 
 func TestDeletionIsAnnounced(t *testing.T) {
 	t.Parallel()
-	deleting := group(func(s *v1alpha1.NodeGroupSpec) { s.DeletionPolicy = v1alpha1.DeleteGroup })
-	named := group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{Name: "kops-warmpool"} })
+	deleting := group(func(s *v1beta1.NodeGroupSpec) { s.DeletionPolicy = v1beta1.DeleteGroup })
+	named := group(func(s *v1beta1.NodeGroupSpec) { s.Hooks.Launch = &v1beta1.LifecycleHook{Name: "kops-warmpool"} })
 	for name, tc := range map[string]struct {
-		group    *v1alpha1.NodeGroup
+		group    *v1beta1.NodeGroup
 		observed nodegroup.Observed
 		want     string
 	}{

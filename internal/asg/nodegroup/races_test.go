@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
@@ -88,7 +88,7 @@ func TestRace02PoolBeforeTheHook(t *testing.T) {
 	if got := steps(plan(declared, seen())); len(got) != 1 || !strings.HasPrefix(got[0], "put warm pool") {
 		t.Errorf("with the hook there: %v", got)
 	}
-	for _, m := range []v1alpha1.Management{v1alpha1.ManageNothing, v1alpha1.ManageHooks, v1alpha1.ManageAll} {
+	for _, m := range []v1beta1.Management{v1beta1.ManageNothing, v1beta1.ManageHooks, v1beta1.ManageAll} {
 		f, ok := find(plan(group(declarePool, manage(m)), seen(noHooks, withPool)), "pool-without-hook")
 		if !ok || f.Severity != finding.Broken || f.Fix == "" {
 			t.Errorf("%s: a pool without a hook: %+v", m, f)
@@ -98,7 +98,7 @@ func TestRace02PoolBeforeTheHook(t *testing.T) {
 
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	t.Parallel()
-	renamed := group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{Name: "mine"} })
+	renamed := group(func(s *v1beta1.NodeGroupSpec) { s.Hooks.Launch = &v1beta1.LifecycleHook{Name: "mine"} })
 	mine := nodegroup.Hook{Name: "mine", Timeout: 10 * time.Minute, Abandons: true}
 	both := func(o *nodegroup.Observed) { o.Hooks = append(o.Hooks, mine) }
 
@@ -132,7 +132,7 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	}
 	// Deleting a terminate hook terminates the instances that it holds without
 	// a drain.
-	h := nodegroup.Hook{Name: v1alpha1.TerminateHook, Terminating: true}
+	h := nodegroup.Hook{Name: v1beta1.TerminateHook, Terminating: true}
 	for state, removable := range map[string]bool{"Terminating:Wait": false, "Terminating": false, "Warmed:Terminating:Wait": false, "Warmed:Pending:Wait": false, "Pending:Wait": true, "InService": true} {
 		if err := nodegroup.Removable(seen(with(map[string]string{"i-1": state})), h); (err == nil) != removable {
 			t.Errorf("a terminate hook with an instance in %s: %v", state, err)
@@ -174,7 +174,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 		o.Operator = "eks.amazonaws.com"
 		o.Tags = map[string]string{"eks:nodegroup-name": "blue", "eks:cluster-name": "prod"}
 	}
-	for _, m := range []v1alpha1.Management{v1alpha1.ManageNothing, v1alpha1.ManageHooks, v1alpha1.ManageAll} {
+	for _, m := range []v1beta1.Management{v1beta1.ManageNothing, v1beta1.ManageHooks, v1beta1.ManageAll} {
 		p := plan(group(manage(m), declarePool), seen(eks, noHooks, func(o *nodegroup.Observed) { o.Max = 9 }))
 		if len(p.Steps) != 0 {
 			t.Errorf("%s: %v", m, steps(p))
@@ -199,19 +199,19 @@ func TestRace35AbandonChosenByTimeout(t *testing.T) {
 	t.Parallel()
 	abandons := func(o *nodegroup.Observed) { o.Hooks[1].Abandons = true }
 	retains := func(o *nodegroup.Observed) { o.Settings.Retain = true }
-	retain := func(s *v1alpha1.NodeGroupSpec) { s.RetainUndrained = yes() }
+	retain := func(s *v1beta1.NodeGroupSpec) { s.RetainUndrained = yes() }
 	for name, tc := range map[string]struct {
-		group    *v1alpha1.NodeGroup
+		group    *v1beta1.NodeGroup
 		observed nodegroup.Observed
 		steps    []string
 		finding  string
 	}{
 		"a terminate hook goes on":                             {group(), seen(), []string{}, ""},
 		"one that abandons is put right":                       {group(), seen(abandons), []string{"put hook lifeboat-terminate DefaultResult=CONTINUE"}, "terminate-hook-abandons"},
-		"it is reported if the group is only observed":         {group(manage(v1alpha1.ManageNothing)), seen(abandons), []string{}, "terminate-hook-abandons"},
+		"it is reported if the group is only observed":         {group(manage(v1beta1.ManageNothing)), seen(abandons), []string{}, "terminate-hook-abandons"},
 		"it abandons where undrained ones are kept":            {group(retain), seen(abandons, retains), []string{}, ""},
 		"keeping them takes both":                              {group(retain), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group InstanceLifecyclePolicy=retain"}, ""},
-		"nothing is kept by a hook that goes on":               {group(retain, manage(v1alpha1.ManageNothing)), seen(retains), []string{}, "retains-nothing"},
+		"nothing is kept by a hook that goes on":               {group(retain, manage(v1beta1.ManageNothing)), seen(retains), []string{}, "retains-nothing"},
 		"a group that keeps them already is let be":            {group(), seen(abandons, retains), []string{}, ""},
 		"retained instances wait for a user, and are reported": {group(retain), seen(abandons, retains, with(map[string]string{"i-1": "Terminating:Retained"})), []string{}, "instances-retained"},
 	} {

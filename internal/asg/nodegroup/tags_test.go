@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
@@ -65,7 +65,7 @@ func TestTagsKeepPropagatingToInstances(t *testing.T) {
 func TestClusterTagIsNotRewritten(t *testing.T) {
 	t.Parallel()
 	const cluster = "kubernetes.io/cluster/prod"
-	g := group(func(s *v1alpha1.NodeGroupSpec) { s.Tags = map[string]string{cluster: "owned"} })
+	g := group(func(s *v1beta1.NodeGroupSpec) { s.Tags = map[string]string{cluster: "owned"} })
 	o := seen(func(o *nodegroup.Observed) { o.Tags[cluster] = "shared" })
 	if got := steps(nodegroup.Diff(nodegroup.Want(g, "prod"), o, nodegroup.History{})); len(got) != 0 {
 		t.Errorf("%v", got)

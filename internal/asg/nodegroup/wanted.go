@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Defaults of the hooks.
@@ -49,7 +49,7 @@ type Wanted struct {
 	// group, Cluster that of the cluster; an empty Cluster is unknown.
 	Object, Group, Cluster string
 
-	Management v1alpha1.Management
+	Management v1beta1.Management
 	// Launch and Terminate are the two hooks, with their defaults filled in.
 	Launch, Terminate Hook
 	// Patience bounds how long a launch is extended.
@@ -57,20 +57,20 @@ type Wanted struct {
 	// Pool is nil if none is declared.
 	Pool *Pool
 	// Spec is the declared spec.
-	Spec v1alpha1.NodeGroupSpec
+	Spec v1beta1.NodeGroupSpec
 }
 
 // Name is the name of the Auto Scaling group of a NodeGroup.
-func Name(o *v1alpha1.NodeGroup) string { return cmp.Or(o.Spec.AutoScalingGroup, o.Name) }
+func Name(o *v1beta1.NodeGroup) string { return cmp.Or(o.Spec.AutoScalingGroup, o.Name) }
 
 // Want returns the desired state that a NodeGroup declares in the named
 // cluster; empty: unknown.
-func Want(o *v1alpha1.NodeGroup, cluster string) Wanted {
+func Want(o *v1beta1.NodeGroup, cluster string) Wanted {
 	s := o.Spec
 	w := Wanted{
-		Object: o.Name, Group: Name(o), Cluster: cluster, Management: cmp.Or(s.Management, v1alpha1.ManageNothing), Spec: s,
-		Launch:    wantHook(s.Hooks.Launch, Hook{Name: v1alpha1.LaunchHook, Timeout: launchTimeout, Abandons: true}),
-		Terminate: wantHook(s.Hooks.Terminate, Hook{Name: v1alpha1.TerminateHook, Terminating: true, Timeout: terminateTimeout, Abandons: s.RetainUndrained != nil && *s.RetainUndrained}),
+		Object: o.Name, Group: Name(o), Cluster: cluster, Management: cmp.Or(s.Management, v1beta1.ManageNothing), Spec: s,
+		Launch:    wantHook(s.Hooks.Launch, Hook{Name: v1beta1.LaunchHook, Timeout: launchTimeout, Abandons: true}),
+		Terminate: wantHook(s.Hooks.Terminate, Hook{Name: v1beta1.TerminateHook, Terminating: true, Timeout: terminateTimeout, Abandons: s.RetainUndrained != nil && *s.RetainUndrained}),
 		Patience:  usualPatience,
 	}
 	if h := s.Hooks.Launch; h != nil && h.PatienceSeconds > 0 {
@@ -83,7 +83,7 @@ func Want(o *v1alpha1.NodeGroup, cluster string) Wanted {
 }
 
 // wantHook merges a declared hook with the defaults.
-func wantHook(declared *v1alpha1.LifecycleHook, usual Hook) Hook {
+func wantHook(declared *v1beta1.LifecycleHook, usual Hook) Hook {
 	if declared == nil {
 		return usual
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -45,10 +45,10 @@ func newAccount(t *testing.T) *account {
 }
 
 // declare is a NodeGroup for the account.
-func (a *account) declare(name string, change ...func(*v1alpha1.NodeGroupSpec)) *v1alpha1.NodeGroup {
+func (a *account) declare(name string, change ...func(*v1beta1.NodeGroupSpec)) *v1beta1.NodeGroup {
 	g := group(change...)
 	g.Name = name
-	g.Spec.LaunchTemplate = &v1alpha1.LaunchTemplate{Name: "workers", Version: "$Latest"}
+	g.Spec.LaunchTemplate = &v1beta1.LaunchTemplate{Name: "workers", Version: "$Latest"}
 	g.Spec.Subnets = nil
 	for _, s := range a.States.EC2.Subnets()[:2] {
 		g.Spec.Subnets = append(g.Spec.Subnets, s.ID)
@@ -67,7 +67,7 @@ func (a *account) observe(t *testing.T, name string) nodegroup.Observed {
 
 // settle observes, plans and applies until there is nothing left to do; it
 // returns the applied steps.
-func (a *account) settle(ctx context.Context, g *v1alpha1.NodeGroup) (did []string, err error) {
+func (a *account) settle(ctx context.Context, g *v1beta1.NodeGroup) (did []string, err error) {
 	w := nodegroup.Want(g, "prod")
 	for range 10 {
 		o, err := a.api.Observe(ctx, w.Group, time.Now())
@@ -88,7 +88,7 @@ func (a *account) settle(ctx context.Context, g *v1alpha1.NodeGroup) (did []stri
 	return did, fmt.Errorf("it does not come to rest: %v", did)
 }
 
-func (a *account) mustSettle(t *testing.T, g *v1alpha1.NodeGroup) []string {
+func (a *account) mustSettle(t *testing.T, g *v1beta1.NodeGroup) []string {
 	t.Helper()
 	did, err := a.settle(t.Context(), g)
 	if err != nil {
@@ -146,10 +146,10 @@ func TestNoInstanceBeforeHooks(t *testing.T) {
 func TestDeclaredGroupOverHTTP(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	g := a.declare("workers", declarePool, func(s *v1alpha1.NodeGroupSpec) {
+	g := a.declare("workers", declarePool, func(s *v1beta1.NodeGroupSpec) {
 		s.Tags, s.RetainUndrained, s.CapacityRebalance = map[string]string{"team": "db"}, yes(), yes()
-		s.MixedInstances = &v1alpha1.MixedInstances{InstanceTypes: []string{"m5.large", "c5.large"}, OnDemandBase: 1}
-		s.Hooks.Launch = &v1alpha1.LifecycleHook{TimeoutSeconds: 900}
+		s.MixedInstances = &v1beta1.MixedInstances{InstanceTypes: []string{"m5.large", "c5.large"}, OnDemandBase: 1}
+		s.Hooks.Launch = &v1beta1.LifecycleHook{TimeoutSeconds: 900}
 	})
 	a.mustSettle(t, g)
 	o := a.observe(t, "workers")

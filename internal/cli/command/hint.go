@@ -40,7 +40,7 @@ func Hint(name string, err error) string {
 	case errors.As(err, &path): // a syscall's error looks like one of the network
 		return ""
 	case IsNotInstalled(err):
-		return "Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1alpha1.\n" +
+		return "Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1beta1.\n" +
 			"Install the chart charts/lifeboat (helm install lifeboat charts/lifeboat), check --context, or use --sandbox."
 	case apierrors.IsUnauthorized(err):
 		return "The cluster rejected these credentials: log in again, or check --kubeconfig and --context."

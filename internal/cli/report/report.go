@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -55,12 +55,12 @@ type Interruption struct {
 	At    time.Time `json:"at"`
 	Drill bool      `json:"drill,omitempty"`
 	// Sources are the sources that reported it.
-	Sources   []string        `json:"sources"`
-	Action    v1alpha1.Action `json:"action"`
-	Policy    string          `json:"policy,omitempty"`
-	Phase     v1alpha1.Phase  `json:"phase"`
-	PodsMoved int             `json:"podsMoved"`
-	PodsLost  int             `json:"podsLost"`
+	Sources   []string       `json:"sources"`
+	Action    v1beta1.Action `json:"action"`
+	Policy    string         `json:"policy,omitempty"`
+	Phase     v1beta1.Phase  `json:"phase"`
+	PodsMoved int            `json:"podsMoved"`
+	PodsLost  int            `json:"podsLost"`
 	// SpareSeconds is the time from the end of the drain to its hard deadline.
 	SpareSeconds *float64 `json:"spareSeconds,omitempty"`
 	// Notes are what a reader should look at.
@@ -71,7 +71,7 @@ type Interruption struct {
 type Facts struct {
 	Cluster  string
 	From, To time.Time
-	All      []v1alpha1.Interruption
+	All      []v1beta1.Interruption
 	// Kept is how long the controller keeps Interruptions that are completed; zero: not known.
 	Kept time.Duration
 }
@@ -104,7 +104,7 @@ func New(f Facts) Report {
 }
 
 // touches reports whether an interruption was under way in the span of the report.
-func touches(in *v1alpha1.Interruption, at time.Time, f Facts) bool {
+func touches(in *v1beta1.Interruption, at time.Time, f Facts) bool {
 	done := in.Status.CompletionTime
 	return !at.After(f.To) && (done == nil || !done.Time.Before(f.From))
 }
@@ -145,7 +145,7 @@ func (c *Counts) add(row Interruption, open bool) {
 	}
 }
 
-func rowOf(in *v1alpha1.Interruption) Interruption {
+func rowOf(in *v1beta1.Interruption) Interruption {
 	counts := record.Drain(&in.Status).Pods
 	row := Interruption{
 		Name: in.Name, Node: record.NodeName(in), Kind: cmp.Or(in.Status.Kind, "Pending"), At: record.FirstNotice(in).UTC(), Drill: record.IsDrill(in),
@@ -158,7 +158,7 @@ func rowOf(in *v1alpha1.Interruption) Interruption {
 	return row
 }
 
-func sources(in *v1alpha1.Interruption) []string {
+func sources(in *v1beta1.Interruption) []string {
 	names := []string{}
 	for i := range in.Spec.Notices {
 		if name := in.Spec.Notices[i].Source; !slices.Contains(names, name) {
@@ -170,22 +170,22 @@ func sources(in *v1alpha1.Interruption) []string {
 }
 
 // spare is the time from the end of the drain to its hard deadline.
-func spare(in *v1alpha1.Interruption) *float64 {
-	c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionDrained)
+func spare(in *v1beta1.Interruption) *float64 {
+	c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionDrained)
 	d := in.Status.Deadline
-	if c == nil || c.Status != "True" || d == nil || d.Type != v1alpha1.DeadlineHard {
+	if c == nil || c.Status != "True" || d == nil || d.Type != v1beta1.DeadlineHard {
 		return nil
 	}
 	left := d.Time.Sub(c.LastTransitionTime.Time).Seconds()
 	return &left
 }
 
-func notes(in *v1alpha1.Interruption, row Interruption) []string {
+func notes(in *v1beta1.Interruption, row Interruption) []string {
 	var all []string
 	if row.PodsLost > 0 {
 		all = append(all, fmt.Sprintf("%d pods were still on the node when its instance stopped", row.PodsLost))
 	}
-	if meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionWiringDegraded) {
+	if meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionWiringDegraded) {
 		all = append(all, "the queue did not deliver the notice")
 	}
 	if record.IsPaused(in) {
@@ -194,7 +194,7 @@ func notes(in *v1alpha1.Interruption, row Interruption) []string {
 	for i := range in.Status.Timeline {
 		e := &in.Status.Timeline[i]
 		switch e.Reason {
-		case v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonHookFailed, v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonNotifyFailed:
+		case v1beta1.ReasonProtectionOverridden, v1beta1.ReasonHookFailed, v1beta1.ReasonReplacementFailed, v1beta1.ReasonNotifyFailed:
 			all = append(all, e.Message)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -70,7 +70,7 @@ type Count struct {
 const offAxis = 10 * time.Minute
 
 // NewDetail returns an interruption with its time line.
-func NewDetail(in *v1alpha1.Interruption, program string, now time.Time) Detail {
+func NewDetail(in *v1beta1.Interruption, program string, now time.Time) Detail {
 	d := Detail{
 		Row: NewRow(in), Needs: record.Needs(in, program, now), Facts: facts(in, now), Notices: []Notice{}, Entries: []Entry{}, Lanes: []Lane{},
 	}
@@ -93,7 +93,7 @@ func NewDetail(in *v1alpha1.Interruption, program string, now time.Time) Detail 
 	return d
 }
 
-func notices(in *v1alpha1.Interruption, n *v1alpha1.Notice) Notice {
+func notices(in *v1beta1.Interruption, n *v1beta1.Notice) Notice {
 	v := Notice{Kind: n.Kind, Source: n.Source, Received: At(n.ReceivedTime.Time), Text: cmp.Or(n.Description, n.EventTypeCode, n.InstanceAction)}
 	switch {
 	case n.Withdrawn:
@@ -105,7 +105,7 @@ func notices(in *v1alpha1.Interruption, n *v1alpha1.Notice) Notice {
 }
 
 // addLanes adds the lanes of the node, the replacement, hooks and pods.
-func (d *Detail) addLanes(in *v1alpha1.Interruption) {
+func (d *Detail) addLanes(in *v1beta1.Interruption) {
 	noticed, drain := record.FirstNotice(in), record.Drain(&in.Status)
 	d.Lanes = append(d.Lanes, nodeLane(in, noticed))
 	if l, found := replacementLane(drain.Replacement); found {
@@ -139,12 +139,12 @@ func askedOrder(a, b record.PodHistory) int {
 }
 
 // nodeLane returns the lane of the interrupted node.
-func nodeLane(in *v1alpha1.Interruption, noticed time.Time) Lane {
+func nodeLane(in *v1beta1.Interruption, noticed time.Time) Lane {
 	l := Lane{Of: "node", Label: "node " + record.NodeName(in), State: string(in.Status.Phase), Reason: record.Message(in), Tone: tone(in), Text: "noticed"}
 	s := Segment{Is: "runs", From: At(noticed)}
 	for _, stage := range []struct {
 		condition, is, text string
-	}{{v1alpha1.ConditionCordoned, "leaves", "cordoned"}, {v1alpha1.ConditionDrained, "ready", "drained"}} {
+	}{{v1beta1.ConditionCordoned, "leaves", "cordoned"}, {v1beta1.ConditionDrained, "ready", "drained"}} {
 		if c := meta.FindStatusCondition(in.Status.Conditions, stage.condition); c != nil && c.Status == "True" {
 			// Conditions have whole seconds, and a notice has microseconds.
 			at := later(c.LastTransitionTime.Time, noticed)
@@ -189,7 +189,7 @@ func counts(pods []record.PodHistory, noticed time.Time) []Count {
 }
 
 // setAxis sets the ends of the axis: from the notice to the last thing that happened or will happen.
-func (d *Detail) setAxis(in *v1alpha1.Interruption, now time.Time) {
+func (d *Detail) setAxis(in *v1beta1.Interruption, now time.Time) {
 	d.From = At(record.FirstNotice(in))
 	end := d.From
 	for _, l := range d.Lanes {

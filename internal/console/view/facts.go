@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // facts are sentences about an interruption, besides its decision.
-func facts(in *v1alpha1.Interruption, now time.Time) []Fact {
+func facts(in *v1beta1.Interruption, now time.Time) []Fact {
 	all := []Fact{}
 	add := func(label, text string, tone Tone) {
 		if text != "" {
@@ -30,7 +30,7 @@ func facts(in *v1alpha1.Interruption, now time.Time) []Fact {
 	}
 	if r := record.Drain(&in.Status).Replacement; r != nil {
 		tone := Plain
-		if r.Phase == v1alpha1.ReplacementFailed {
+		if r.Phase == v1beta1.ReplacementFailed {
 			tone = Bad
 		}
 		add("replacement", string(r.Phase)+": "+r.Message, tone)
@@ -43,8 +43,8 @@ func facts(in *v1alpha1.Interruption, now time.Time) []Fact {
 			add("notification", fmt.Sprintf("%s failed: %s", n.Name, n.Message), Bad)
 		}
 	}
-	for _, typ := range []string{v1alpha1.ConditionWiringDegraded, v1alpha1.ConditionCorroborated} {
-		bad := typ == v1alpha1.ConditionWiringDegraded
+	for _, typ := range []string{v1beta1.ConditionWiringDegraded, v1beta1.ConditionCorroborated} {
+		bad := typ == v1beta1.ConditionWiringDegraded
 		if c := meta.FindStatusCondition(in.Status.Conditions, typ); c != nil && (c.Status == "True") == bad {
 			add(typ, c.Message, Warn)
 		}
@@ -54,17 +54,17 @@ func facts(in *v1alpha1.Interruption, now time.Time) []Fact {
 }
 
 // DeadlineText says whether a deadline can move.
-func DeadlineText(t v1alpha1.DeadlineType) string {
+func DeadlineText(t v1beta1.DeadlineType) string {
 	switch t {
-	case v1alpha1.DeadlineHard:
+	case v1beta1.DeadlineHard:
 		return "hard: it cannot move"
-	case v1alpha1.DeadlineEstimated:
+	case v1beta1.DeadlineEstimated:
 		return "estimated: the instance is shutting down, and pods keep their grace period"
 	}
 	return "soft: no pod is forced to leave until it is near"
 }
 
-func said(what string, a *v1alpha1.UserAction) string {
+func said(what string, a *v1beta1.UserAction) string {
 	text := fmt.Sprintf("%s %s at %s", a.By, what, a.Time.UTC().Format(time.RFC3339))
 	if a.Note != "" {
 		text += " (" + a.Note + ")"
@@ -75,13 +75,13 @@ func said(what string, a *v1alpha1.UserAction) string {
 // ReasonTone returns how an entry of the timeline is highlighted.
 func ReasonTone(reason string) Tone {
 	switch reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonHookFailed, v1alpha1.ReasonReplacementFailed:
+	case v1beta1.ReasonPodLost, v1beta1.ReasonProtectionOverridden, v1beta1.ReasonHookFailed, v1beta1.ReasonReplacementFailed:
 		return Bad
-	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold,
-		v1alpha1.ReasonQueued, v1alpha1.ReasonPostponed, v1alpha1.ReasonPaused, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonTerminated:
+	case v1beta1.ReasonNoticeReceived, v1beta1.ReasonEvictionBlocked, v1beta1.ReasonAwaitingApproval, v1beta1.ReasonOnHold,
+		v1beta1.ReasonQueued, v1beta1.ReasonPostponed, v1beta1.ReasonPaused, v1beta1.ReasonNotifyFailed, v1beta1.ReasonTerminated:
 		return Warn
-	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonApproved,
-		v1alpha1.ReasonReleased, v1alpha1.ReasonResumed, v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonSurged:
+	case v1beta1.ReasonDrained, v1beta1.ReasonCompleted, v1beta1.ReasonNodeRestored, v1beta1.ReasonApproved,
+		v1beta1.ReasonReleased, v1beta1.ReasonResumed, v1beta1.ReasonHookSucceeded, v1beta1.ReasonSurged:
 		return Good
 	}
 	return Plain

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -156,7 +156,7 @@ func podLane(p record.PodHistory, noticed time.Time) Lane {
 }
 
 // replacementLane returns the lane of the replacement, if there is one.
-func replacementLane(r *v1alpha1.ReplacementStatus) (Lane, bool) {
+func replacementLane(r *v1beta1.ReplacementStatus) (Lane, bool) {
 	if r == nil || r.StartTime == nil {
 		return Lane{}, false
 	}
@@ -176,7 +176,7 @@ func replacementLane(r *v1alpha1.ReplacementStatus) (Lane, bool) {
 		l.Tone = Good
 		l.Text += fmt.Sprintf(", ready after %s", r.ReadyTime.Sub(r.StartTime.Time).Round(100*time.Millisecond))
 		l.Segments = []Segment{{Is: "boots", From: from, To: At(r.ReadyTime.Time)}, {Is: "ready", From: At(r.ReadyTime.Time)}}
-	case r.Phase == v1alpha1.ReplacementFailed:
+	case r.Phase == v1beta1.ReplacementFailed:
 		l.Tone, l.Text = Bad, l.Text+", failed"
 		l.Segments = []Segment{{Is: "waits", From: from}}
 	default:
@@ -187,7 +187,7 @@ func replacementLane(r *v1alpha1.ReplacementStatus) (Lane, bool) {
 }
 
 // hookLane returns the lane of a hook of the policy.
-func hookLane(h *v1alpha1.HookStatus) Lane {
+func hookLane(h *v1beta1.HookStatus) Lane {
 	l := Lane{Of: "hook", Label: "hook " + h.Name, State: string(h.State), Reason: h.Message}
 	s := Segment{Is: "waits", From: At(h.StartTime.Time)}
 	l.Text = fmt.Sprintf("try %d, running", h.Try)
@@ -196,9 +196,9 @@ func hookLane(h *v1alpha1.HookStatus) Lane {
 		l.Text = fmt.Sprintf("try %d, took %s", h.Try, h.CompletionTime.Sub(h.StartTime.Time).Round(100*time.Millisecond))
 	}
 	switch h.State {
-	case v1alpha1.HookSucceeded:
+	case v1beta1.HookSucceeded:
 		l.Tone = Good
-	case v1alpha1.HookFailed:
+	case v1beta1.HookFailed:
 		l.Tone = Bad
 	}
 	l.Segments = []Segment{s}

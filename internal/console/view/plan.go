@@ -1,6 +1,6 @@
 package view
 
-import "github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+import "github.com/lifeboat-dev/lifeboat/api/v1beta1"
 
 // Plan is what would happen to the pods of a node.
 type Plan struct {
@@ -21,7 +21,7 @@ type Plan struct {
 }
 
 // Fit sets the end of the axis and the deadline.
-func (p *Plan) Fit(deadline *v1alpha1.Deadline) {
+func (p *Plan) Fit(deadline *v1beta1.Deadline) {
 	end := p.From
 	for _, l := range p.Lanes {
 		for _, s := range l.Segments {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -44,18 +44,18 @@ type Row struct {
 	// Over is true if nothing is left to do: the interruption is in the history.
 	Over bool `json:"over,omitempty"`
 	// Settled is true if no pod will move any more.
-	Settled      bool               `json:"settled,omitempty"`
-	Drill        bool               `json:"drill,omitempty"`
-	Deadline     Millis             `json:"deadline,omitempty"`
-	DeadlineType string             `json:"deadlineType,omitempty"`
-	Pods         v1alpha1.PodCounts `json:"pods"`
-	WaitsFor     string             `json:"waitsFor,omitempty"`
-	Noticed      Millis             `json:"noticed"`
-	Ended        Millis             `json:"ended,omitempty"`
+	Settled      bool              `json:"settled,omitempty"`
+	Drill        bool              `json:"drill,omitempty"`
+	Deadline     Millis            `json:"deadline,omitempty"`
+	DeadlineType string            `json:"deadlineType,omitempty"`
+	Pods         v1beta1.PodCounts `json:"pods"`
+	WaitsFor     string            `json:"waitsFor,omitempty"`
+	Noticed      Millis            `json:"noticed"`
+	Ended        Millis            `json:"ended,omitempty"`
 }
 
 // NewRow returns the row of an interruption.
-func NewRow(in *v1alpha1.Interruption) Row {
+func NewRow(in *v1beta1.Interruption) Row {
 	s := &in.Status
 	r := Row{
 		Name: in.Name, Node: record.NodeName(in), Instance: in.Spec.InstanceID,
@@ -75,13 +75,13 @@ func NewRow(in *v1alpha1.Interruption) Row {
 	return r
 }
 
-func tone(in *v1alpha1.Interruption) Tone {
+func tone(in *v1beta1.Interruption) Tone {
 	switch {
 	case record.Drain(&in.Status).Pods.Lost > 0:
 		return Bad
 	case record.IsSettled(in):
 		return Good
-	case in.Status.Phase == v1alpha1.PhaseAwaitingApproval, in.Status.Phase == v1alpha1.PhaseQueued:
+	case in.Status.Phase == v1beta1.PhaseAwaitingApproval, in.Status.Phase == v1beta1.PhaseQueued:
 		return Warn
 	}
 	return Plain
@@ -102,14 +102,14 @@ type Summary struct {
 }
 
 // Summarize counts what is under way.
-func Summarize(all []*v1alpha1.Interruption, now time.Time) Summary {
-	var open []v1alpha1.Interruption
+func Summarize(all []*v1beta1.Interruption, now time.Time) Summary {
+	var open []v1beta1.Interruption
 	for _, in := range all {
 		if !notice.Finished(in) {
 			open = append(open, *in)
 		}
 	}
-	sum := record.Summarize(open, func(*v1alpha1.Interruption) string { return "" }, now)
+	sum := record.Summarize(open, func(*v1beta1.Interruption) string { return "" }, now)
 	s := Summary{
 		Phases: map[string]int{}, PodsWaiting: sum.PodsWaiting, PodsLeaving: sum.PodsLeaving,
 		ReplacementsPending: sum.ReplacementsPending, HooksRunning: sum.HooksRunning,
@@ -121,7 +121,7 @@ func Summarize(all []*v1alpha1.Interruption, now time.Time) Summary {
 	for i := range open {
 		s.PodsLost += int(record.Drain(&open[i].Status).Pods.Lost)
 	}
-	for _, typ := range []v1alpha1.DeadlineType{v1alpha1.DeadlineHard, v1alpha1.DeadlineEstimated, v1alpha1.DeadlineSoft} {
+	for _, typ := range []v1beta1.DeadlineType{v1beta1.DeadlineHard, v1beta1.DeadlineEstimated, v1beta1.DeadlineSoft} {
 		if at, found := sum.NearestDeadlines[typ]; found {
 			s.Nearest, s.NearestType = At(at), string(typ)
 			break

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -21,33 +21,33 @@ func after(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(notice
 func ms(d time.Duration) view.Millis { return view.At(noticed.Add(d)) }
 
 // spot is an interruption of a node with three pods: one left, one leaves and one waits.
-func spot() *v1alpha1.Interruption {
+func spot() *v1beta1.Interruption {
 	asked, grace := metav1.NewTime(noticed.Add(2*time.Second)), int64(30)
 	call := metav1.NewTime(noticed.Add(80 * time.Second))
-	entry := func(d time.Duration, reason, text string) v1alpha1.TimelineEntry {
-		return v1alpha1.TimelineEntry{Time: after(d), Reason: reason, Message: text}
+	entry := func(d time.Duration, reason, text string) v1beta1.TimelineEntry {
+		return v1beta1.TimelineEntry{Time: after(d), Reason: reason, Message: text}
 	}
-	return &v1alpha1.Interruption{
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: "i-1"},
-		Spec: v1alpha1.InterruptionSpec{InstanceID: "i-1", NodeName: "n1", Notices: []v1alpha1.Notice{{
+		Spec: v1beta1.InterruptionSpec{InstanceID: "i-1", NodeName: "n1", Notices: []v1beta1.Notice{{
 			ID: "a", Kind: notice.KindSpotInterruption, Source: "sqs", ReceivedTime: after(0), Description: "EC2 takes it back",
 		}}},
-		Status: v1alpha1.InterruptionStatus{
-			Phase: v1alpha1.PhaseDraining, Kind: notice.KindSpotInterruption, LastNoticeID: "a",
-			Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "web", Message: "rule spot says Drain"},
-			Deadline: notice.At(noticed.Add(2*time.Minute), v1alpha1.DeadlineHard),
-			Timeline: []v1alpha1.TimelineEntry{
-				entry(time.Second, v1alpha1.ReasonCordoned, "cordoned"),
-				entry(2*time.Second, v1alpha1.ReasonEvicted, "goes now (2 pods: shop/web-1, shop/web-2)"),
-				entry(5*time.Second, v1alpha1.ReasonPodTerminated, "left shop/web-1 (3s of 30s grace)"),
+		Status: v1beta1.InterruptionStatus{
+			Phase: v1beta1.PhaseDraining, Kind: notice.KindSpotInterruption, LastNoticeID: "a",
+			Decision: &v1beta1.Decision{Action: v1beta1.ActionDrain, Policy: "web", Message: "rule spot says Drain"},
+			Deadline: notice.At(noticed.Add(2*time.Minute), v1beta1.DeadlineHard),
+			Timeline: []v1beta1.TimelineEntry{
+				entry(time.Second, v1beta1.ReasonCordoned, "cordoned"),
+				entry(2*time.Second, v1beta1.ReasonEvicted, "goes now (2 pods: shop/web-1, shop/web-2)"),
+				entry(5*time.Second, v1beta1.ReasonPodTerminated, "left shop/web-1 (3s of 30s grace)"),
 			},
 			Conditions: []metav1.Condition{
-				{Type: v1alpha1.ConditionCordoned, Status: "True", LastTransitionTime: metav1.NewTime(noticed.Add(time.Second))},
-				{Type: v1alpha1.ConditionReady, Status: "False", Message: "waits for pods"},
+				{Type: v1beta1.ConditionCordoned, Status: "True", LastTransitionTime: metav1.NewTime(noticed.Add(time.Second))},
+				{Type: v1beta1.ConditionReady, Status: "False", Message: "waits for pods"},
 			},
-			Drain: &v1alpha1.DrainStatus{
-				Pods: v1alpha1.PodCounts{Total: 3, Moved: 1, Leaving: 1, Waiting: 1},
-				PendingPods: []v1alpha1.PendingPod{
+			Drain: &v1beta1.DrainStatus{
+				Pods: v1beta1.PodCounts{Total: 3, Moved: 1, Leaving: 1, Waiting: 1},
+				PendingPods: []v1beta1.PendingPod{
 					{Namespace: "shop", Name: "web-2", State: "Leaving", Reason: "goes now", EvictionTime: &asked, GraceSeconds: &grace},
 					{Namespace: "shop", Name: "db-0", State: "Waits", Reason: "waits for budget shop/db", LastCall: &call},
 				},
@@ -59,7 +59,7 @@ func spot() *v1alpha1.Interruption {
 func TestRow(t *testing.T) {
 	want := view.Row{
 		Name: "i-1", Node: "n1", Instance: "i-1", Kind: "SpotInterruption", Action: "Drain", Phase: "Draining", Policy: "web",
-		Deadline: ms(2 * time.Minute), DeadlineType: "Hard", Pods: v1alpha1.PodCounts{Total: 3, Moved: 1, Leaving: 1, Waiting: 1},
+		Deadline: ms(2 * time.Minute), DeadlineType: "Hard", Pods: v1beta1.PodCounts{Total: 3, Moved: 1, Leaving: 1, Waiting: 1},
 		WaitsFor: "shop/db-0 waits for budget shop/db", Noticed: ms(0),
 	}
 	if diff := cmp.Diff(want, view.NewRow(spot())); diff != "" {
@@ -69,14 +69,14 @@ func TestRow(t *testing.T) {
 
 func TestTones(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*v1alpha1.Interruption)
+		change func(*v1beta1.Interruption)
 		want   view.Tone
 	}{
-		"draining":          {func(*v1alpha1.Interruption) {}, view.Plain},
-		"drained":           {func(in *v1alpha1.Interruption) { in.Status.Phase = v1alpha1.PhaseDrained }, view.Good},
-		"not seen yet":      {func(in *v1alpha1.Interruption) { in.Status.Phase, in.Status.LastNoticeID = v1alpha1.PhaseDrained, "" }, view.Plain},
-		"awaits approval":   {func(in *v1alpha1.Interruption) { in.Status.Phase = v1alpha1.PhaseAwaitingApproval }, view.Warn},
-		"drained, one lost": {func(in *v1alpha1.Interruption) { in.Status.Phase, in.Status.Drain.Pods.Lost = v1alpha1.PhaseDrained, 1 }, view.Bad},
+		"draining":          {func(*v1beta1.Interruption) {}, view.Plain},
+		"drained":           {func(in *v1beta1.Interruption) { in.Status.Phase = v1beta1.PhaseDrained }, view.Good},
+		"not seen yet":      {func(in *v1beta1.Interruption) { in.Status.Phase, in.Status.LastNoticeID = v1beta1.PhaseDrained, "" }, view.Plain},
+		"awaits approval":   {func(in *v1beta1.Interruption) { in.Status.Phase = v1beta1.PhaseAwaitingApproval }, view.Warn},
+		"drained, one lost": {func(in *v1beta1.Interruption) { in.Status.Phase, in.Status.Drain.Pods.Lost = v1beta1.PhaseDrained, 1 }, view.Bad},
 	} {
 		in := spot()
 		c.change(in)
@@ -127,7 +127,7 @@ func TestDetailHasLaneForEachPod(t *testing.T) {
 
 func TestDistantDeadlineIsNotOnAxis(t *testing.T) {
 	in := spot()
-	in.Status.Deadline = notice.At(noticed.Add(12*24*time.Hour), v1alpha1.DeadlineSoft)
+	in.Status.Deadline = notice.At(noticed.Add(12*24*time.Hour), v1beta1.DeadlineSoft)
 	d := view.NewDetail(in, "lifeboat", noticed.Add(time.Minute))
 	if d.DeadlineOnAxis || d.To != ms(time.Minute) {
 		t.Errorf("deadline on the axis %v, which ends %d ms after the notice", d.DeadlineOnAxis, d.To-ms(0))
@@ -144,7 +144,7 @@ func TestDistantDeadlineIsNotOnAxis(t *testing.T) {
 // The record names at most ten of the pods that left at the same time.
 func TestPodsWithoutTimesAreCounted(t *testing.T) {
 	in := spot()
-	in.Status.Drain.Pods = v1alpha1.PodCounts{Total: 9, Moved: 7, Leaving: 1, Waiting: 1}
+	in.Status.Drain.Pods = v1beta1.PodCounts{Total: 9, Moved: 7, Leaving: 1, Waiting: 1}
 	in.Status.Timeline[2].Message = "left shop/web-1 (3s of 30s grace) and 6 more"
 	if d := view.NewDetail(in, "lifeboat", noticed); d.MorePods != 6 {
 		t.Errorf("%d more pods, want 6", d.MorePods)
@@ -154,8 +154,8 @@ func TestPodsWithoutTimesAreCounted(t *testing.T) {
 func TestReplacementAndHookHaveLanes(t *testing.T) {
 	in := spot()
 	start, ordered, ready := after(0), after(time.Second), after(40*time.Second)
-	in.Status.Drain.Replacement = &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementReady, NodeName: "n2", StartTime: &start, OrderTime: &ordered, ReadyTime: &ready}
-	in.Status.Drain.Hooks = []v1alpha1.HookStatus{{Name: "backup", State: v1alpha1.HookFailed, Try: 2, StartTime: start, CompletionTime: &ordered, Message: "exit 1"}}
+	in.Status.Drain.Replacement = &v1beta1.ReplacementStatus{Phase: v1beta1.ReplacementReady, NodeName: "n2", StartTime: &start, OrderTime: &ordered, ReadyTime: &ready}
+	in.Status.Drain.Hooks = []v1beta1.HookStatus{{Name: "backup", State: v1beta1.HookFailed, Try: 2, StartTime: start, CompletionTime: &ordered, Message: "exit 1"}}
 	var texts []string
 	for _, l := range view.NewDetail(in, "lifeboat", noticed).Lanes[1:3] {
 		texts = append(texts, fmt.Sprintf("%s %s %s: %s", l.Label, l.State, l.Tone, l.Text))
@@ -170,7 +170,7 @@ func TestSummaryCountsWhatIsUnderWay(t *testing.T) {
 	over := spot()
 	done := after(time.Minute)
 	over.Status.CompletionTime, over.Status.HandledNotices, over.Status.Drain.Pods.Lost = &done, []string{"a"}, 5
-	got := view.Summarize([]*v1alpha1.Interruption{spot(), over}, noticed)
+	got := view.Summarize([]*v1beta1.Interruption{spot(), over}, noticed)
 	want := view.Summary{Interruptions: 1, Phases: map[string]int{"Draining": 1}, Nearest: ms(2 * time.Minute), NearestType: "Hard", PodsWaiting: 1, PodsLeaving: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -179,15 +179,15 @@ func TestSummaryCountsWhatIsUnderWay(t *testing.T) {
 
 func TestWiringShowsProblemsFirst(t *testing.T) {
 	group := func(name, status string) view.Group {
-		g := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		g := &v1beta1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if status != "" {
-			g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionStatus(status), Message: "m"}}
+			g.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionReady, Status: metav1.ConditionStatus(status), Message: "m"}}
 		}
 		return view.NewGroup(g)
 	}
 	policy := func(name, status string) view.Policy {
-		p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionStatus(status), Message: "m"}}
+		p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionAccepted, Status: metav1.ConditionStatus(status), Message: "m"}}
 		return view.NewPolicy(p)
 	}
 	w := view.Wiring{Groups: []view.Group{group("a", "True"), group("b", "False"), group("c", "")}, Policies: []view.Policy{policy("p", "True"), policy("q", "False")}}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -38,12 +38,12 @@ type Degraded struct {
 
 // Group is a node group.
 type Group struct {
-	Name      string                  `json:"name"`
-	Group     string                  `json:"group"`
-	Tone      Tone                    `json:"tone,omitempty"`
-	Text      string                  `json:"text"`
-	Instances string                  `json:"instances"`
-	Findings  []v1alpha1.GroupFinding `json:"findings"`
+	Name      string                 `json:"name"`
+	Group     string                 `json:"group"`
+	Tone      Tone                   `json:"tone,omitempty"`
+	Text      string                 `json:"text"`
+	Instances string                 `json:"instances"`
+	Findings  []v1beta1.GroupFinding `json:"findings"`
 }
 
 // Policy is an InterruptionPolicy.
@@ -57,8 +57,8 @@ type Policy struct {
 const degradedFor = 7 * 24 * time.Hour
 
 // NewDegraded returns that the queue did not deliver a notice about the interruption.
-func NewDegraded(in *v1alpha1.Interruption, now time.Time) (Degraded, bool) {
-	c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+func NewDegraded(in *v1beta1.Interruption, now time.Time) (Degraded, bool) {
+	c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
 	if c == nil || c.Status != "True" || now.Sub(c.LastTransitionTime.Time) > degradedFor {
 		return Degraded{}, false
 	}
@@ -66,7 +66,7 @@ func NewDegraded(in *v1alpha1.Interruption, now time.Time) (Degraded, bool) {
 }
 
 // NewGroup returns what the page shows of a node group.
-func NewGroup(g *v1alpha1.NodeGroup) Group {
+func NewGroup(g *v1beta1.NodeGroup) Group {
 	s := &g.Status
 	v := Group{
 		Name: g.Name, Group: s.Group, Findings: s.Findings, Tone: Warn, Text: "the controller has not looked at the group yet",
@@ -76,9 +76,9 @@ func NewGroup(g *v1alpha1.NodeGroup) Group {
 		v.Instances += fmt.Sprintf(", %d warm", s.Instances.Warm)
 	}
 	if v.Findings == nil {
-		v.Findings = []v1alpha1.GroupFinding{}
+		v.Findings = []v1beta1.GroupFinding{}
 	}
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); c != nil {
+	if c := meta.FindStatusCondition(s.Conditions, v1beta1.ConditionReady); c != nil {
 		v.Text, v.Tone = c.Message, Bad
 		if c.Status == "True" {
 			v.Tone = Good
@@ -88,9 +88,9 @@ func NewGroup(g *v1alpha1.NodeGroup) Group {
 }
 
 // NewPolicy returns what the page shows of a policy.
-func NewPolicy(p *v1alpha1.InterruptionPolicy) Policy {
+func NewPolicy(p *v1beta1.InterruptionPolicy) Policy {
 	v := Policy{Name: p.Name, Tone: Warn, Text: "the controller has not checked the policy yet"}
-	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAccepted); c != nil {
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1beta1.ConditionAccepted); c != nil {
 		v.Text, v.Tone = cmp.Or(c.Message, c.Reason), Bad
 		if c.Status == "True" {
 			v.Tone = Good

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -98,27 +98,27 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 // collectPauses exports the pauses that are in force.
 func (c *collector) collectPauses(ctx context.Context, gauge func(metric.Definition, float64, ...string), now time.Time) {
-	var list v1alpha1.PauseList
+	var list v1beta1.PauseList
 	if err := c.o.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		log.Log.Info("cannot count the pauses", "error", err.Error())
 		return
 	}
 	everything, deferrable := record.CountPauses(list.Items, now)
-	gauge(pauses, float64(everything), string(v1alpha1.PauseEverything))
-	gauge(pauses, float64(deferrable), string(v1alpha1.PauseDeferrable))
+	gauge(pauses, float64(everything), string(v1beta1.PauseEverything))
+	gauge(pauses, float64(deferrable), string(v1beta1.PauseDeferrable))
 	gauge(pauseAge, age(record.OldestPause(list.Items, now), now))
 }
 
 func (c *collector) summary(ctx context.Context, now time.Time) (record.Summary, error) {
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	if err := c.o.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return record.Summary{}, err
 	}
-	return record.Summarize(list.Items, func(in *v1alpha1.Interruption) string { return c.poolOf(ctx, in) }, now), nil
+	return record.Summarize(list.Items, func(in *v1beta1.Interruption) string { return c.poolOf(ctx, in) }, now), nil
 }
 
 // poolOf returns the pool of a node, or noPool.
-func (c *collector) poolOf(ctx context.Context, in *v1alpha1.Interruption) string {
+func (c *collector) poolOf(ctx context.Context, in *v1beta1.Interruption) string {
 	name := cmp.Or(in.Status.NodeName, in.Spec.NodeName)
 	if name == "" {
 		return noPool

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/inflight"
 )
 
@@ -27,7 +27,7 @@ func registry(t *testing.T, elected bool, objects ...client.Object) *prometheus.
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	leads := make(chan struct{})
@@ -48,19 +48,19 @@ func node(name, pool string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"karpenter.sh/nodepool": pool}}}
 }
 
-func interruption(name, node string, phase v1alpha1.Phase, action v1alpha1.Action) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func interruption(name, node string, phase v1beta1.Phase, action v1beta1.Action) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status: v1alpha1.InterruptionStatus{
-			NodeName: node, Phase: phase, Decision: &v1alpha1.Decision{Action: action},
-			Deadline: &v1alpha1.Deadline{Time: metav1.NewTime(now.Add(90 * time.Second)), Type: v1alpha1.DeadlineHard},
-			Drain:    &v1alpha1.DrainStatus{Pods: v1alpha1.PodCounts{Waiting: 2, Leaving: 1}},
+		Status: v1beta1.InterruptionStatus{
+			NodeName: node, Phase: phase, Decision: &v1beta1.Decision{Action: action},
+			Deadline: &v1beta1.Deadline{Time: metav1.NewTime(now.Add(90 * time.Second)), Type: v1beta1.DeadlineHard},
+			Drain:    &v1beta1.DrainStatus{Pods: v1beta1.PodCounts{Waiting: 2, Leaving: 1}},
 		},
 	}
 }
 
 func TestGaugesOfOneInterruption(t *testing.T) {
-	r := registry(t, true, node("a", "web"), interruption("i-1", "a", v1alpha1.PhaseDraining, v1alpha1.ActionDrain),
+	r := registry(t, true, node("a", "web"), interruption("i-1", "a", v1beta1.PhaseDraining, v1beta1.ActionDrain),
 		interruption("i-2", "gone", "", ""))
 	want := `
 # HELP lifeboat_interruptions Interruptions that are not finished, by phase, action and pool. A combination without any has no series.
@@ -93,11 +93,11 @@ func TestOnlyLeaderExportsGauges(t *testing.T) {
 }
 
 func TestCardinalityIsBoundedAt5000Nodes(t *testing.T) {
-	phases := []v1alpha1.Phase{
-		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued, v1alpha1.PhaseCordoned,
-		v1alpha1.PhaseDraining, v1alpha1.PhaseDrained, v1alpha1.PhaseIgnored, v1alpha1.PhaseNotified,
+	phases := []v1beta1.Phase{
+		v1beta1.PhaseScheduled, v1beta1.PhaseAwaitingApproval, v1beta1.PhaseQueued, v1beta1.PhaseCordoned,
+		v1beta1.PhaseDraining, v1beta1.PhaseDrained, v1beta1.PhaseIgnored, v1beta1.PhaseNotified,
 	}
-	actions := []v1alpha1.Action{v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionTerminate}
+	actions := []v1beta1.Action{v1beta1.ActionIgnore, v1beta1.ActionNotify, v1beta1.ActionCordon, v1beta1.ActionDrain, v1beta1.ActionTerminate}
 	var objects []client.Object
 	for i := range 5000 {
 		name := fmt.Sprintf("n-%d", i)
@@ -130,15 +130,15 @@ func TestCardinalityIsBoundedAt5000Nodes(t *testing.T) {
 }
 
 func TestGaugesOfPauses(t *testing.T) {
-	pause := func(name string, stops v1alpha1.PauseScope, from, to time.Duration) *v1alpha1.Pause {
-		return &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.PauseSpec{
+	pause := func(name string, stops v1beta1.PauseScope, from, to time.Duration) *v1beta1.Pause {
+		return &v1beta1.Pause{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.PauseSpec{
 			By: "dana", Stops: stops, StartTime: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(to)),
 		}}
 	}
-	stopped := interruption("i-1", "a", v1alpha1.PhaseScheduled, v1alpha1.ActionDrain)
-	stopped.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue}}
-	r := registry(t, true, stopped, pause("cluster", v1alpha1.PauseEverything, -time.Hour, time.Hour),
-		pause("nodepool-web", v1alpha1.PauseDeferrable, -2*time.Hour, 0))
+	stopped := interruption("i-1", "a", v1beta1.PhaseScheduled, v1beta1.ActionDrain)
+	stopped.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionPaused, Status: metav1.ConditionTrue}}
+	r := registry(t, true, stopped, pause("cluster", v1beta1.PauseEverything, -time.Hour, time.Hour),
+		pause("nodepool-web", v1beta1.PauseDeferrable, -2*time.Hour, 0))
 	want := `
 # HELP lifeboat_oldest_pause_seconds For how long the oldest of them has been in force; 0 where there is none.
 # TYPE lifeboat_oldest_pause_seconds gauge

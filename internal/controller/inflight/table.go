@@ -1,7 +1,7 @@
 package inflight
 
 import (
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -19,11 +19,11 @@ var (
 		Name: "lifeboat_interruptions", Type: metric.Gauge, Unit: "Interruptions",
 		Help: "Interruptions that are not finished, by phase, action and pool. A combination without any has no series.",
 		Labels: []metric.Label{
-			metric.OneOf("phase", append([]string{"Pending"}, metric.Strings(v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval,
-				v1alpha1.PhaseQueued, v1alpha1.PhaseCordoned, v1alpha1.PhaseDraining, v1alpha1.PhaseDrained, v1alpha1.PhaseCompleted,
-				v1alpha1.PhaseIgnored, v1alpha1.PhaseNotified, v1alpha1.PhaseCancelled)...)...),
-			metric.OneOf("action", append([]string{"None"}, metric.Strings(v1alpha1.ActionIgnore, v1alpha1.ActionNotify,
-				v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionTerminate)...)...),
+			metric.OneOf("phase", append([]string{"Pending"}, metric.Strings(v1beta1.PhaseScheduled, v1beta1.PhaseAwaitingApproval,
+				v1beta1.PhaseQueued, v1beta1.PhaseCordoned, v1beta1.PhaseDraining, v1beta1.PhaseDrained, v1beta1.PhaseCompleted,
+				v1beta1.PhaseIgnored, v1beta1.PhaseNotified, v1beta1.PhaseCancelled)...)...),
+			metric.OneOf("action", append([]string{"None"}, metric.Strings(v1beta1.ActionIgnore, v1beta1.ActionNotify,
+				v1beta1.ActionCordon, v1beta1.ActionDrain, v1beta1.ActionTerminate)...)...),
 			metric.Open("pool", "the NodePool or node group: the 20 with the most Interruptions, then other, and none for nodes without one"),
 		},
 	}
@@ -35,7 +35,7 @@ var (
 		Name: "lifeboat_nearest_deadline_seconds", Type: metric.Gauge, Unit: "seconds",
 		Help: "Time until the nearest deadline of a node that is not drained, by type of the deadline. " +
 			"Negative after the deadline; no series if there is none.",
-		Labels: []metric.Label{metric.OneOf("type", metric.Strings(v1alpha1.DeadlineHard, v1alpha1.DeadlineEstimated, v1alpha1.DeadlineSoft)...)},
+		Labels: []metric.Label{metric.OneOf("type", metric.Strings(v1beta1.DeadlineHard, v1beta1.DeadlineEstimated, v1beta1.DeadlineSoft)...)},
 	}
 	pendingPods = metric.Definition{
 		Name: "lifeboat_pending_pods", Type: metric.Gauge, Unit: "pods",
@@ -78,7 +78,7 @@ var (
 	pauses = metric.Definition{
 		Name: "lifeboat_pauses", Type: metric.Gauge, Unit: "pauses",
 		Help:   "Pauses that are in force, of the cluster and of NodePools, by what they stop.",
-		Labels: []metric.Label{metric.OneOf("stops", metric.Strings(v1alpha1.PauseDeferrable, v1alpha1.PauseEverything)...)},
+		Labels: []metric.Label{metric.OneOf("stops", metric.Strings(v1beta1.PauseDeferrable, v1beta1.PauseEverything)...)},
 	}
 	pauseAge = metric.Definition{
 		Name: "lifeboat_oldest_pause_seconds", Type: metric.Gauge, Unit: "seconds",

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -43,7 +43,7 @@ func (a *fakeGroup) Groups() []groupcache.Group {
 	defer a.mu.Unlock()
 	return []groupcache.Group{{
 		Name: "workers", At: time.Now().Add(-a.age), HooksKnown: true, Members: []groupcache.Member{member(a.listed)},
-		Hooks: []groupcache.Hook{{Name: v1alpha1.LaunchHook, Timeout: 10 * time.Minute}, {Name: v1alpha1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute}},
+		Hooks: []groupcache.Hook{{Name: v1beta1.LaunchHook, Timeout: 10 * time.Minute}, {Name: v1beta1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute}},
 	}}
 }
 
@@ -81,7 +81,7 @@ func sweeps(t *testing.T, a *fakeGroup, d time.Duration) []string {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
 		_ = clientgoscheme.AddToScheme(scheme) // errors are only possible for conflicting types
-		_ = v1alpha1.AddToScheme(scheme)
+		_ = v1beta1.AddToScheme(scheme)
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.Now()},
 			Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + instance},

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
@@ -50,9 +50,9 @@ type entry struct {
 
 // tally has the launch results of a group.
 type tally struct {
-	boots    v1alpha1.BootTimes
+	boots    v1beta1.BootTimes
 	inARow   int32
-	failures []v1alpha1.GroupFailure
+	failures []v1beta1.GroupFailure
 }
 
 func newBook() *Book { return &Book{entries: map[string]*entry{}, groups: map[string]*tally{}} }
@@ -65,23 +65,23 @@ func (b *Book) Seeded() bool {
 }
 
 // Actions returns the instances of a group that hooks hold, the oldest first.
-func (b *Book) Actions(group string) []v1alpha1.LifecycleAction {
+func (b *Book) Actions(group string) []v1beta1.LifecycleAction {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var actions []v1alpha1.LifecycleAction
+	var actions []v1beta1.LifecycleAction
 	for id, e := range b.entries {
 		if e.group == group && lifecycle.Read(e.state).Held() {
 			actions = append(actions, e.action(id))
 		}
 	}
-	slices.SortFunc(actions, func(x, y v1alpha1.LifecycleAction) int {
+	slices.SortFunc(actions, func(x, y v1beta1.LifecycleAction) int {
 		return cmp.Or(x.Since.Compare(y.Since.Time), cmp.Compare(x.InstanceID, y.InstanceID))
 	})
 	return actions[:min(len(actions), maxActions)]
 }
 
-func (e *entry) action(id string) v1alpha1.LifecycleAction {
-	a := v1alpha1.LifecycleAction{
+func (e *entry) action(id string) v1beta1.LifecycleAction {
+	a := v1beta1.LifecycleAction{
 		InstanceID: id, State: e.state, NodeName: e.node, Hook: e.decision.Hook,
 		Since: metav1.NewTime(e.memory.Held), Message: cut(e.decision.Reason),
 	}
@@ -101,7 +101,7 @@ func (e *entry) action(id string) v1alpha1.LifecycleAction {
 }
 
 // Boots returns how long launches of a group took, or nil if none was seen.
-func (b *Book) Boots(group string) *v1alpha1.BootTimes {
+func (b *Book) Boots(group string) *v1beta1.BootTimes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t := b.groups[group]; t != nil && t.boots.Count > 0 {
@@ -112,7 +112,7 @@ func (b *Book) Boots(group string) *v1alpha1.BootTimes {
 
 // Failures returns the number of consecutive failed launches of a group, and its latest
 // failures, newest first.
-func (b *Book) Failures(group string) (inARow int32, last []v1alpha1.GroupFailure) {
+func (b *Book) Failures(group string) (inARow int32, last []v1beta1.GroupFailure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t := b.groups[group]; t != nil {
@@ -122,7 +122,7 @@ func (b *Book) Failures(group string) (inARow int32, last []v1alpha1.GroupFailur
 }
 
 // seed initialises the Book from the status that the previous leader wrote.
-func (b *Book) seed(groups []v1alpha1.NodeGroup) {
+func (b *Book) seed(groups []v1beta1.NodeGroup) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seeded = true
@@ -234,8 +234,8 @@ func (b *Book) failed(group, id string, at time.Time, message string) {
 
 func (b *Book) note(group, id string, at time.Time, message string) {
 	t := b.tally(group)
-	failure := v1alpha1.GroupFailure{Time: metav1.NewTime(at), InstanceID: id, Message: cut(message)}
-	t.failures = append([]v1alpha1.GroupFailure{failure}, t.failures...)
+	failure := v1beta1.GroupFailure{Time: metav1.NewTime(at), InstanceID: id, Message: cut(message)}
+	t.failures = append([]v1beta1.GroupFailure{failure}, t.failures...)
 	t.failures = t.failures[:min(len(t.failures), maxFailures)]
 }
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
@@ -63,7 +63,7 @@ func (s *Sweep) taint(ctx context.Context, node *corev1.Node, on bool) error {
 	to := node.DeepCopy()
 	to.Spec.Taints = slices.DeleteFunc(to.Spec.Taints, isStartup)
 	if on {
-		to.Spec.Taints = append(to.Spec.Taints, corev1.Taint{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule})
+		to.Spec.Taints = append(to.Spec.Taints, corev1.Taint{Key: v1beta1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule})
 	}
 	if len(to.Spec.Taints) == 0 {
 		to.Spec.Taints = nil

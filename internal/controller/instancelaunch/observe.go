@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
@@ -28,13 +28,13 @@ type world struct {
 	nodes  map[string]*corev1.Node // by instance
 	// conflicts are the instances that several nodes state: nothing is done about them.
 	conflicts  map[string]*corroborate.ConflictError
-	nodeGroups []v1alpha1.NodeGroup
-	declared   map[string][]*v1alpha1.NodeGroup // by group
+	nodeGroups []v1beta1.NodeGroup
+	declared   map[string][]*v1beta1.NodeGroup // by group
 }
 
 // observe reads it from caches.
 func (s *Sweep) observe(ctx context.Context) (*world, error) {
-	w := &world{now: s.o.Clock(), groups: s.o.Groups.Groups(), nodes: map[string]*corev1.Node{}, declared: map[string][]*v1alpha1.NodeGroup{}}
+	w := &world{now: s.o.Clock(), groups: s.o.Groups.Groups(), nodes: map[string]*corev1.Node{}, declared: map[string][]*v1beta1.NodeGroup{}}
 	nodes, err := s.o.Nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Sweep) observe(ctx context.Context) (*world, error) {
 	if err := w.setNodes(nodes); err != nil {
 		return nil, err
 	}
-	var groups v1alpha1.NodeGroupList
+	var groups v1beta1.NodeGroupList
 	if err := s.o.Client.List(ctx, &groups); err != nil {
 		return nil, fmt.Errorf("listing NodeGroups: %w", err)
 	}
@@ -86,7 +86,7 @@ func (w *world) setNodes(nodes []*corev1.Node) error {
 }
 
 // nameOf is the name of a NodeGroup's Auto Scaling group.
-func nameOf(g *v1alpha1.NodeGroup) string { return cmp.Or(g.Spec.AutoScalingGroup, g.Name) }
+func nameOf(g *v1beta1.NodeGroup) string { return cmp.Or(g.Spec.AutoScalingGroup, g.Name) }
 
 func nameOfNode(n *corev1.Node) string {
 	if n == nil {
@@ -124,7 +124,7 @@ func inPool(p lifecycle.Phase) bool {
 
 // hooks are the hooks of a group, with Own set. If they cannot be read, the ones that a
 // NodeGroup names are assumed.
-func (s *Sweep) hooks(g *groupcache.Group, declared []*v1alpha1.NodeGroup) []lifecycle.Hook {
+func (s *Sweep) hooks(g *groupcache.Group, declared []*v1beta1.NodeGroup) []lifecycle.Hook {
 	var named []string
 	var wanted []lifecycle.Hook
 	for _, d := range declared {
@@ -139,10 +139,10 @@ func (s *Sweep) hooks(g *groupcache.Group, declared []*v1alpha1.NodeGroup) []lif
 }
 
 // declaredHooks are the hooks that a NodeGroup names, with their default timeouts.
-func declaredHooks(g *v1alpha1.NodeGroup) []lifecycle.Hook {
-	launch := lifecycle.Hook{Name: v1alpha1.LaunchHook, Own: true, Timeout: 10 * time.Minute}
-	terminate := lifecycle.Hook{Name: v1alpha1.TerminateHook, Own: true, Terminating: true, Timeout: 5 * time.Minute}
-	for hook, spec := range map[*lifecycle.Hook]*v1alpha1.LifecycleHook{&launch: g.Spec.Hooks.Launch, &terminate: g.Spec.Hooks.Terminate} {
+func declaredHooks(g *v1beta1.NodeGroup) []lifecycle.Hook {
+	launch := lifecycle.Hook{Name: v1beta1.LaunchHook, Own: true, Timeout: 10 * time.Minute}
+	terminate := lifecycle.Hook{Name: v1beta1.TerminateHook, Own: true, Terminating: true, Timeout: 5 * time.Minute}
+	for hook, spec := range map[*lifecycle.Hook]*v1beta1.LifecycleHook{&launch: g.Spec.Hooks.Launch, &terminate: g.Spec.Hooks.Terminate} {
 		if spec == nil {
 			continue
 		}
@@ -152,7 +152,7 @@ func declaredHooks(g *v1alpha1.NodeGroup) []lifecycle.Hook {
 	return []lifecycle.Hook{launch, terminate}
 }
 
-func patienceOf(declared []*v1alpha1.NodeGroup) time.Duration {
+func patienceOf(declared []*v1beta1.NodeGroup) time.Duration {
 	for _, g := range declared {
 		if h := g.Spec.Hooks.Launch; h != nil && h.PatienceSeconds > 0 {
 			return time.Duration(h.PatienceSeconds) * time.Second
@@ -164,7 +164,7 @@ func patienceOf(declared []*v1alpha1.NodeGroup) time.Duration {
 // isInterrupted reports whether an instance has an unfinished Interruption. If that cannot be
 // read, it is assumed.
 func (s *Sweep) isInterrupted(ctx context.Context, id string) bool {
-	var in v1alpha1.Interruption
+	var in v1beta1.Interruption
 	if err := s.o.Client.Get(ctx, client.ObjectKey{Name: id}, &in); err != nil {
 		return client.IgnoreNotFound(err) != nil
 	}
@@ -186,7 +186,7 @@ func nodeFacts(n *corev1.Node) *lifecycle.Node {
 // isTainted reports whether a node has the startup taint.
 func isTainted(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isStartup) }
 
-func isStartup(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService }
+func isStartup(t corev1.Taint) bool { return t.Key == v1beta1.TaintNotInService }
 
 // podsOf counts the pods of a node that must move; -1 if unknown.
 func (s *Sweep) podsOf(ctx context.Context, now time.Time, e *entry, node string) int {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -40,8 +40,8 @@ func (s *Sweep) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("launch").
 		Watches(&corev1.Node{}, all, builder.WithPredicates(nodeNews)).
-		Watches(&v1alpha1.NodeGroup{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Interruption{}, all, builder.WithPredicates(recordNews)).
+		Watches(&v1beta1.NodeGroup{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1beta1.Interruption{}, all, builder.WithPredicates(recordNews)).
 		Complete(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			s.Touch()
 			return reconcile.Result{}, nil
@@ -73,6 +73,6 @@ func differ(was, is *corev1.Node) bool {
 }
 
 func isFinished(o client.Object) bool {
-	in, ok := o.(*v1alpha1.Interruption)
+	in, ok := o.(*v1beta1.Interruption)
 	return ok && notice.Finished(in)
 }

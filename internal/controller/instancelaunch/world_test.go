@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -69,7 +69,7 @@ func inWorld(t *testing.T, g emu.Group, o func(*world), test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
-		if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 			t.Fatal(err)
 		}
 		server, err := emulator.New(emulator.Options{Account: "210987654321", Region: "eu-west-1"})
@@ -78,7 +78,7 @@ func inWorld(t *testing.T, g emu.Group, o func(*world), test func(w *world)) {
 		}
 		w := &world{
 			T: t, server: server, quota: ratelimit.New(0, 0), machines: map[string]*machine{}, boot: time.Minute, broken: func(string) bool { return false },
-			kube: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.NodeGroup{}).
+			kube: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta1.NodeGroup{}).
 				WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
 					pod, _ := o.(*corev1.Pod)
 					return []string{pod.Spec.NodeName}
@@ -98,7 +98,7 @@ func inWorld(t *testing.T, g emu.Group, o func(*world), test func(w *world)) {
 		w.must(err)
 		g.Name, g.Template, g.Max = "workers", ec2.TemplateRef{Name: "workers", Version: "$Latest"}, max(g.Max, 100)
 		w.must(server.States.AutoScaling.CreateGroup(g))
-		w.must(w.kube.Create(ctx, &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}))
+		w.must(w.kube.Create(ctx, &v1beta1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}))
 		w.start()
 		test(w)
 		w.ends()
@@ -226,7 +226,7 @@ func (w *world) kubelet(id string, box *machine, now time.Time) {
 			ObjectMeta: metav1.ObjectMeta{Name: "node-" + id, UID: types.UID(fmt.Sprint(id, now.UnixNano())), CreationTimestamp: metav1.NewTime(now)},
 			Spec: corev1.NodeSpec{
 				ProviderID: "aws:///eu-west-1a/" + id,
-				Taints:     []corev1.Taint{{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}},
+				Taints:     []corev1.Taint{{Key: v1beta1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}},
 			},
 		}
 		ready(node, status, now)
@@ -332,7 +332,7 @@ func (w *world) taintedNodes() (n int) {
 	w.must(w.kube.List(context.Background(), &nodes))
 	for _, node := range nodes.Items {
 		for _, taint := range node.Spec.Taints {
-			if taint.Key == v1alpha1.TaintNotInService {
+			if taint.Key == v1beta1.TaintNotInService {
 				n++
 			}
 		}
@@ -348,9 +348,9 @@ func (w *world) nodes() int {
 
 // launchHook and terminateHook are Lifeboat's hooks.
 func launchHook() emu.Hook {
-	return emu.Hook{Name: v1alpha1.LaunchHook, Transition: emu.Launching, Heartbeat: 10 * time.Minute, DefaultResult: emu.Abandon}
+	return emu.Hook{Name: v1beta1.LaunchHook, Transition: emu.Launching, Heartbeat: 10 * time.Minute, DefaultResult: emu.Abandon}
 }
 
 func terminateHook() emu.Hook {
-	return emu.Hook{Name: v1alpha1.TerminateHook, Transition: emu.Leaving, Heartbeat: 5 * time.Minute, DefaultResult: emu.Continue}
+	return emu.Hook{Name: v1beta1.TerminateHook, Transition: emu.Leaving, Heartbeat: 5 * time.Minute, DefaultResult: emu.Continue}
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
@@ -43,7 +43,7 @@ func New(o Options) *Controller {
 }
 
 // Reconcile moves one Interruption one step closer to done.
-func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (result reconcile.Result, err error) {
+func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (result reconcile.Result, err error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}

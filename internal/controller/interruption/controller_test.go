@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
@@ -35,21 +35,21 @@ func TestPodsMoveAfterSpotNotice(t *testing.T) {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseDraining || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 2, Leaving: 2}) {
+	if s.Phase != v1beta1.PhaseDraining || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 2, Leaving: 2}) {
 		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
 	}
 
 	w.stopped("web-1", "web-2")
 	w.settle(20 * time.Second)
 	s = w.record().Status
-	if s.Phase != v1alpha1.PhaseDrained || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 2, Moved: 2}) {
+	if s.Phase != v1beta1.PhaseDrained || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 2, Moved: 2}) {
 		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
 	}
 
 	w.remove(w.node())
 	w.settle(2 * time.Minute)
 	s = w.record().Status
-	if s.Phase != v1alpha1.PhaseCompleted || s.CompletionTime == nil {
+	if s.Phase != v1beta1.PhaseCompleted || s.CompletionTime == nil {
 		t.Errorf("phase %s, completed %v", s.Phase, s.CompletionTime)
 	}
 	want := []string{"NoticeReceived", "Decided", "Cordoned", "Evicted", "PodTerminated", "Drained", "Completed"}
@@ -88,14 +88,14 @@ func TestWithdrawnRebalanceHintRestoresNode(t *testing.T) {
 	if !mutate.IsMarked(w.node(), mutate.MarkAtRisk) || w.node().Spec.Unschedulable {
 		t.Errorf("node: %+v", w.node().Spec)
 	}
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseNotified {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseNotified {
 		t.Errorf("phase %s", got)
 	}
 	w.settle(time.Hour)
 	if diff := cmp.Diff(before, w.node(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the node that lives is not as it was (-was +is):\n%s", diff)
 	}
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseCompleted {
 		t.Errorf("phase %s", got)
 	}
 	if len(w.evictions)+len(w.deletions) > 0 {
@@ -121,11 +121,11 @@ func TestNodeIsRestoredIfInstanceOutlivesDeadline(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), before)
 	w.settle(time.Second)
 	w.settle(5 * time.Minute)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseDrained {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseDrained {
 		t.Errorf("phase %s five minutes after the notice", got)
 	}
 	w.settle(10 * time.Minute)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseCancelled {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseCancelled {
 		t.Errorf("phase %s", got)
 	}
 	if diff := cmp.Diff(before, w.node(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.EquateEmpty()); diff != "" {
@@ -140,14 +140,14 @@ func TestPodsOfTerminatedInstanceCountAsLost(t *testing.T) {
 	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
 		t.Errorf("deletions %v", w.deletions)
 	}
-	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 	w.stopped("web-1")
 	w.remove(w.node())
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseCompleted || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
+	if s.Phase != v1beta1.PhaseCompleted || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 1, Lost: 1}) {
 		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, record.Drain(&s).Pods)
 	}
 }
@@ -158,12 +158,12 @@ func TestFinishedPodCountsAsMoved(t *testing.T) {
 	w.finish("web-1", corev1.PodSucceeded) // kubelets report this before they remove it
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseDrained || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+	if s.Phase != v1beta1.PhaseDrained || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("pods %+v once it is removed: counted twice?", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestPodGoneAfterDeadlineCountsAsLost(t *testing.T) {
 	w.stopped("web-1", "web-2")
 	w.settle(5 * time.Minute) // the controller was down meanwhile
 	// web-1's grace had ended long before the deadline; web-2 was never asked.
-	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 }
@@ -192,7 +192,7 @@ func TestNewNoticeReopensCompletedRecord(t *testing.T) {
 	}
 	again := spot()
 	again.ID, again.ReceivedTime, again.Time = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second)), metav1.NewTime(w.now)
-	again.Deadline = notice.At(w.now.Add(2*time.Minute), v1alpha1.DeadlineHard)
+	again.Deadline = notice.At(w.now.Add(2*time.Minute), v1beta1.DeadlineHard)
 	w.addNotices(again)
 	w.settle(2 * time.Second)
 	s := w.record().Status
@@ -273,7 +273,7 @@ func TestStatusConflictLosesNothing(t *testing.T) {
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 	if n := len(slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != "NoticeReceived" })); n != 1 {
@@ -282,13 +282,13 @@ func TestStatusConflictLosesNothing(t *testing.T) {
 }
 
 func TestIgnoredNoticeIsReported(t *testing.T) {
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
-	p.Spec.Rules = []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
+	p.Spec.Rules = []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionIgnore}}
 	before := node("a", instance)
 	w := newWorld(t, recordOf(spot()), before, pod("web-1"), p)
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseIgnored || s.Decision.Policy != "batch" || s.CompletionTime != nil {
+	if s.Phase != v1beta1.PhaseIgnored || s.Decision.Policy != "batch" || s.CompletionTime != nil {
 		t.Errorf("status %+v", s)
 	}
 	if len(w.evictions)+len(w.deletions) > 0 || len(w.node().Spec.Taints) > 0 {
@@ -297,14 +297,14 @@ func TestIgnoredNoticeIsReported(t *testing.T) {
 }
 
 func TestDrainContinuesAfterWindow(t *testing.T) {
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
-	p.Spec.Rules = []v1alpha1.Rule{{
-		Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionDrain,
-		Window: &v1alpha1.Window{Schedule: "30 8 * * *", Duration: metav1.Duration{Duration: 5 * time.Minute}},
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
+	p.Spec.Rules = []v1beta1.Rule{{
+		Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1beta1.ActionDrain,
+		Window: &v1beta1.Window{Schedule: "30 8 * * *", Duration: metav1.Duration{Duration: 5 * time.Minute}},
 	}}
 	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), pod("web-2"), budget(1), p)
 	w.settle(time.Second) // 08:14
-	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || w.node().Spec.Unschedulable {
+	if s := w.record().Status; s.Phase != v1beta1.PhaseScheduled || w.node().Spec.Unschedulable {
 		t.Errorf("before the window: phase %s, node %+v", s.Phase, w.node().Spec)
 	}
 	w.settle(16 * time.Minute) // 08:30
@@ -332,12 +332,12 @@ func TestUnknownPodsDoNotCompleteDrain(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.unknown = true
 	w.settle(time.Second)
-	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || got.CompletionTime != nil || w.wake == 0 || w.wake > podListRequeue {
+	if got := w.record().Status; got.Phase == v1beta1.PhaseDrained || got.CompletionTime != nil || w.wake == 0 || w.wake > podListRequeue {
 		t.Errorf("phase %s before the list of pods has come; looks again in %s", got.Phase, w.wake)
 	}
 	w.unknown = false
 	w.settle(w.wake)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining || len(w.evictions) != 1 {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseDraining || len(w.evictions) != 1 {
 		t.Errorf("phase %s once it has", got)
 	}
 }
@@ -347,7 +347,7 @@ func TestStalePodListDoesNotCompleteDrain(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance))
 	w.stale = true
 	w.settle(time.Second)
-	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || w.wake == 0 || w.wake > podListRequeue {
+	if got := w.record().Status; got.Phase == v1beta1.PhaseDrained || w.wake == 0 || w.wake > podListRequeue {
 		t.Errorf("phase %s before the watch is open; looks again in %s", got.Phase, w.wake)
 	}
 	if err := w.client.Create(t.Context(), pod("web-1")); err != nil {
@@ -355,7 +355,7 @@ func TestStalePodListDoesNotCompleteDrain(t *testing.T) {
 	}
 	w.stale = false
 	w.settle(w.wake)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining || len(w.evictions) != 1 {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseDraining || len(w.evictions) != 1 {
 		t.Errorf("phase %s, evictions %v", got, w.evictions)
 	}
 }
@@ -377,7 +377,7 @@ func refusal() error {
 	return err
 }
 
-func reasons(s v1alpha1.InterruptionStatus) []string {
+func reasons(s v1beta1.InterruptionStatus) []string {
 	var all []string
 	for _, h := range s.Timeline {
 		all = append(all, h.Reason)

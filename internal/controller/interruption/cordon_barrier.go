@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -54,7 +54,7 @@ type arrival struct {
 
 // observe takes in a version of an Interruption; was is the version before, or nil.
 func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
-	in, ok := is.(*v1alpha1.Interruption)
+	in, ok := is.(*v1beta1.Interruption)
 	switch {
 	case !ok:
 		return
@@ -69,7 +69,7 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 		return
 	}
 	_, done := b.cordoned[in.Name] // then another notice about the node must not delay every drain
-	if old, ok := was.(*v1alpha1.Interruption); done || ok && !hasNews(old, in) {
+	if old, ok := was.(*v1beta1.Interruption); done || ok && !hasNews(old, in) {
 		return
 	}
 	if b.last.name != in.Name {
@@ -81,7 +81,7 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 
 // hasNews reports whether a new version makes it possible that the node is
 // cordoned: another notice, or a person's approval.
-func hasNews(was, is *v1alpha1.Interruption) bool {
+func hasNews(was, is *v1beta1.Interruption) bool {
 	return was.Generation != is.Generation || !mayDrain(was)
 }
 

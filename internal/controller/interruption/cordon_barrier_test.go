@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
 // arriving returns an Interruption as it arrives.
-func arriving(name string) *v1alpha1.Interruption {
+func arriving(name string) *v1beta1.Interruption {
 	in := recordOf(spot())
 	in.Name, in.Spec.InstanceID = name, name
 	return in

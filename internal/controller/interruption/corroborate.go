@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -158,7 +158,7 @@ func (p *pass) Corroborated(ctx context.Context, claim *corroborate.Claim) bool 
 // that is pending or by its state: only the node is compared.
 func (p *pass) identified(ctx context.Context) bool { return p.corroborated(ctx, nil, nil) }
 
-func (p *pass) corroborated(ctx context.Context, claim *corroborate.Claim, n *v1alpha1.Notice) bool {
+func (p *pass) corroborated(ctx context.Context, claim *corroborate.Claim, n *v1beta1.Notice) bool {
 	if p.facts.node == nil {
 		return true
 	}
@@ -178,7 +178,7 @@ func (p *pass) corroborated(ctx context.Context, claim *corroborate.Claim, n *v1
 	return false
 }
 
-func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim, n *v1alpha1.Notice) corroborate.Verdict {
+func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim, n *v1beta1.Notice) corroborate.Verdict {
 	node, id := p.facts.node, p.facts.in.Spec.InstanceID
 	if p.Live != nil { // the cache lacks addresses and owners
 		var live corev1.Node

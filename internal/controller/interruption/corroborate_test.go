@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -20,7 +20,7 @@ import (
 // doubt is the reason of the condition Corroborated, or "".
 func (w *world) doubt() string {
 	w.t.Helper()
-	c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionCorroborated)
+	c := meta.FindStatusCondition(w.record().Status.Conditions, v1beta1.ConditionCorroborated)
 	if c == nil {
 		return ""
 	}
@@ -46,7 +46,7 @@ func TestImpostorDoesNotHaveAnotherInstanceTerminated(t *testing.T) {
 	if len(terminator.asked) > 0 {
 		t.Fatalf("terminated %v", terminator.asked)
 	}
-	if w.doubt() != v1alpha1.ReasonContradicted || !slices.Contains(reasons(w.record().Status), v1alpha1.ReasonContradicted) {
+	if w.doubt() != v1beta1.ReasonContradicted || !slices.Contains(reasons(w.record().Status), v1beta1.ReasonContradicted) {
 		t.Errorf("not reported: %+v", w.record().Status.Conditions)
 	}
 }
@@ -59,7 +59,7 @@ func TestTerminationWaitsUntilEC2Answers(t *testing.T) {
 	w.undescribed = errors.New("RequestLimitExceeded")
 	w.settle(time.Second)
 	w.settle(time.Second)
-	if len(terminator.asked) > 0 || w.doubt() != v1alpha1.ReasonUnconfirmed || w.described > 1 {
+	if len(terminator.asked) > 0 || w.doubt() != v1beta1.ReasonUnconfirmed || w.described > 1 {
 		t.Fatalf("terminated %v, doubt %q, %d questions", terminator.asked, w.doubt(), w.described)
 	}
 	w.undescribed = nil
@@ -84,10 +84,10 @@ func TestNodesThatStateTheSameInstanceAreLeftAlone(t *testing.T) {
 			t.Errorf("node %s is marked", name)
 		}
 	}
-	if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1alpha1.ReasonNodeConflict || w.record().Status.CompletionTime != nil {
+	if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1beta1.ReasonNodeConflict || w.record().Status.CompletionTime != nil {
 		t.Fatalf("evicted %v, deleted %v, status %+v", w.evictions, w.deletions, w.record().Status)
 	}
-	if c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionReady); c == nil || !strings.Contains(c.Message, "a and b") {
+	if c := meta.FindStatusCondition(w.record().Status.Conditions, v1beta1.ConditionReady); c == nil || !strings.Contains(c.Message, "a and b") {
 		t.Errorf("condition %+v", c)
 	}
 	w.remove(impostor)
@@ -114,7 +114,7 @@ func TestOneMessageDoesNotKillThePodsOfANodeThatIsReady(t *testing.T) {
 			w := newWorld(t, recordOf(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
 			w.settle(time.Second)
 			w.settle(time.Minute)
-			if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1alpha1.ReasonContradicted || mutate.HasMark(w.node()) {
+			if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1beta1.ReasonContradicted || mutate.HasMark(w.node()) {
 				t.Fatalf("evicted %v, deleted %v, doubt %q", w.evictions, w.deletions, w.doubt())
 			}
 			confirm(w)
@@ -171,7 +171,7 @@ func TestNodeClaimOfAnotherNodeIsNotDeleted(t *testing.T) {
 	for range 5 {
 		k.settle(k.wake)
 	}
-	if k.claim("web-x7k2p") == nil || k.doubt() != v1alpha1.ReasonContradicted {
+	if k.claim("web-x7k2p") == nil || k.doubt() != v1beta1.ReasonContradicted {
 		t.Errorf("claim %v, doubt %q", k.claim("web-x7k2p"), k.doubt())
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -67,14 +67,14 @@ func TestTransitionalChangesAreWrittenOnFlush(t *testing.T) {
 	if n, got := count(), record.Drain(&w.record().Status).Pods; n != 1 || got.Moved != 2 || got.Leaving != 1 {
 		t.Errorf("%d writes, pods %+v", n, got)
 	}
-	if !slices.Contains(reasons(w.record().Status), v1alpha1.ReasonPodTerminated) {
+	if !slices.Contains(reasons(w.record().Status), v1beta1.ReasonPodTerminated) {
 		t.Error("the timeline does not say that pods have left")
 	}
 	w.stopped("web-3") // the last one is material: the node is drained
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if n, got := count(), w.record().Status.Phase; n != 2 || got != v1alpha1.PhaseDrained {
+	if n, got := count(), w.record().Status.Phase; n != 2 || got != v1beta1.PhaseDrained {
 		t.Errorf("%d writes, phase %s", n, got)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -21,7 +21,7 @@ func TestDeletedNodeIsDrainedForItsPlannedChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			change := planned("h1", notice.ActionStop, due)
-			w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), team(func(*v1alpha1.InterruptionPolicySpec) {}))
+			w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), team(func(*v1beta1.InterruptionPolicySpec) {}))
 			w.settle(time.Second)
 			if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 				t.Fatal("not cordoned")
@@ -51,10 +51,10 @@ func TestEndedNodeDoesNotAwaitItsPlannedChange(t *testing.T) {
 	t.Parallel()
 	sick := rebalance()
 	sick.ID, sick.Kind, sick.Source = "sick", notice.KindInstanceStatus, notice.SourceEC2
-	terminate := team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules = []v1alpha1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1alpha1.ActionTerminate}}
+	terminate := team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules = []v1beta1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1beta1.ActionTerminate}}
 	})
-	for name, first := range map[string]v1alpha1.Notice{"reclaimed": spot(), "terminated": sick} {
+	for name, first := range map[string]v1beta1.Notice{"reclaimed": spot(), "terminated": sick} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := node("a", instance)

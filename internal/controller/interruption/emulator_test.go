@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -136,7 +136,7 @@ func (r *region) tick() {
 		r.sweep()
 	}
 	changed = r.kubelets() || changed
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := r.client.List(r.t.Context(), &all); err != nil {
 		r.t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestRace21ThirtyAtOnce(t *testing.T) {
 }
 
 func (r *region) over() bool {
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := r.client.List(r.t.Context(), &all); err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -33,7 +33,7 @@ func TestEvictionMarksAreReverted(t *testing.T) {
 			if left := record.Drain(&now).PendingPods; len(left) != 1 || left[0].State != status.VerdictRefused || left[0].EvictionTime != nil || left[0].GraceSeconds != nil {
 				t.Errorf("pods %+v", left)
 			}
-			if got := reasons(now); slices.Contains(got, v1alpha1.ReasonEvicted) {
+			if got := reasons(now); slices.Contains(got, v1beta1.ReasonEvicted) {
 				t.Errorf("timeline %v has an eviction", got)
 			}
 			if record.Drain(&now).Pods.Leaving != 0 || record.Drain(&now).Pods.Waiting != 1 {
@@ -41,7 +41,7 @@ func TestEvictionMarksAreReverted(t *testing.T) {
 			}
 			w.refuse = nil
 			w.settle(time.Second)
-			if got := reasons(w.record().Status); !slices.Contains(got, v1alpha1.ReasonEvicted) {
+			if got := reasons(w.record().Status); !slices.Contains(got, v1beta1.ReasonEvicted) {
 				t.Errorf("timeline %v lacks the eviction", got)
 			}
 			if got := record.Drain(&w.record().Status).Pods; got.Leaving != 1 {

@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // forgetFinished frees the memory for an Interruption that is finished. It keeps the pod
 // watch where another Interruption has a node of the same name.
-func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interruption) {
+func (c *Controller) forgetFinished(ctx context.Context, in *v1beta1.Interruption) {
 	c.barrier.forget(in.Name)
 	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
 		c.forget(node)
@@ -22,7 +22,7 @@ func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interrupti
 }
 
 // expire deletes a finished Interruption after its TTL.
-func (c *Controller) expire(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
+func (c *Controller) expire(ctx context.Context, in *v1beta1.Interruption, now time.Time) (reconcile.Result, error) {
 	if left := in.Status.CompletionTime.Add(c.TTL).Sub(now); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}

@@ -15,18 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1alpha1.InterruptionPolicySpec) {
-	return func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Hooks = []v1alpha1.Hook{{
+func withHook(when v1beta1.HookTime, onFailure v1beta1.HookFailure) func(*v1beta1.InterruptionPolicySpec) {
+	return func(s *v1beta1.InterruptionPolicySpec) {
+		s.Hooks = []v1beta1.Hook{{
 			Name: "leaders", When: when, OnFailure: onFailure, Timeout: &metav1.Duration{Duration: time.Minute},
-			Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(
+			Job: &v1beta1.HookJob{Template: runtime.RawExtension{Raw: []byte(
 				`{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)}},
 		}}
 	}
@@ -59,7 +59,7 @@ func (w *world) ended(typ batchv1.JobConditionType) {
 }
 
 func TestPodsWaitForBeforeDrainHook(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1beta1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
@@ -69,7 +69,7 @@ func TestPodsWaitForBeforeDrainHook(t *testing.T) {
 	}
 	w.ended(batchv1.JobComplete)
 	w.settle(5 * time.Second)
-	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1alpha1.ReasonHookSucceeded) {
+	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1beta1.ReasonHookSucceeded) {
 		t.Errorf("evictions %v, timeline %v", w.evictions, got)
 	}
 	w.settle(time.Second)
@@ -79,8 +79,8 @@ func TestPodsWaitForBeforeDrainHook(t *testing.T) {
 }
 
 func TestHangingHookKeepsFullGrace(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold)(s)
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		withHook(v1beta1.HookBeforeDrain, v1beta1.HookHold)(s)
 		s.Hooks[0].Timeout.Duration = time.Hour
 	})).withHookRunner()
 	w.settle(time.Second)
@@ -94,16 +94,16 @@ func TestHangingHookKeepsFullGrace(t *testing.T) {
 
 func TestUserReleasesFailedHook(t *testing.T) {
 	n := planned("h1", notice.ActionStop, start.Add(50*time.Minute))
-	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withHookRunner()
+	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(withHook(v1beta1.HookBeforeDrain, v1beta1.HookHold))).withHookRunner()
 	w.settle(time.Second)
 	w.ended(batchv1.JobFailed)
 	w.settle(time.Second)
 	w.settle(time.Second)
-	if got := reasons(w.record().Status); len(w.evictions) > 0 || !slices.Contains(got, v1alpha1.ReasonHookFailed) {
+	if got := reasons(w.record().Status); len(w.evictions) > 0 || !slices.Contains(got, v1beta1.ReasonHookFailed) {
 		t.Fatalf("evictions %v, timeline %v", w.evictions, got)
 	}
 	w.now = w.now.Add(time.Second)
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
+	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	if len(w.evictions) != 1 {
 		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
@@ -111,7 +111,7 @@ func TestUserReleasesFailedHook(t *testing.T) {
 }
 
 func TestAfterDrainHookRunsAfterPodsLeft(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withHookRunner()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1beta1.HookAfterDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	if len(w.jobs()) > 0 || len(w.evictions) != 1 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
@@ -156,8 +156,8 @@ func surging(t *testing.T) (*world, *appsv1.ReplicaSet) {
 		Spec:       appsv1.DeploymentSpec{Replicas: &one, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}},
 		Status:     appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
 	}
-	w := newWorld(t, recordOf(spot()), node("a", instance), p, team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules[0].Strategy = v1alpha1.StrategySurge
+	w := newWorld(t, recordOf(spot()), node("a", instance), p, team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules[0].Strategy = v1beta1.StrategySurge
 	}))
 	w.loop.Owners = &owned{owners: drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
 	return w, rs
@@ -170,7 +170,7 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
 		t.Fatal(err)
 	}
-	if _, still := got.Labels["pod-template-hash"]; still || got.Labels[v1alpha1.LabelSurged] == "" || len(w.evictions) > 0 {
+	if _, still := got.Labels["pod-template-hash"]; still || got.Labels[v1beta1.LabelSurged] == "" || len(w.evictions) > 0 {
 		t.Fatalf("labels %v, evictions %v: %+v", got.Labels, w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 	got.OwnerReferences = nil // as the ReplicaSet's controller does, which starts another
@@ -187,7 +187,7 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
 		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
-	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1alpha1.ReasonSurged })
+	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1beta1.ReasonSurged })
 	if len(surged) != 1 {
 		t.Errorf("%d entries about the surge", len(surged))
 	}
@@ -204,11 +204,11 @@ func TestSurgesAreRevertedAfterUserUncordons(t *testing.T) {
 	w.settle(time.Second)
 	n := w.node()
 	n.Spec.Unschedulable, n.Spec.Taints = false, nil
-	delete(n.Labels, v1alpha1.LabelExcludeBalancers)
+	delete(n.Labels, v1beta1.LabelExcludeBalancers)
 	over := spot()
 	over.ID, over.Withdrawn = "over", true
 	in := w.record()
-	in.Spec.Notices = []v1alpha1.Notice{over}
+	in.Spec.Notices = []v1beta1.Notice{over}
 	if err := errors.Join(w.client.Update(t.Context(), n), w.client.Update(t.Context(), in)); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestSurgesAreRevertedAfterUserUncordons(t *testing.T) {
 	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Labels["pod-template-hash"] != "5d9c" || got.Labels[v1alpha1.LabelSurged] != "" {
+	if got.Labels["pod-template-hash"] != "5d9c" || got.Labels[v1beta1.LabelSurged] != "" {
 		t.Errorf("the pod stays without a ReplicaSet: %v; %+v", got.Labels, w.record().Status)
 	}
 }
@@ -225,8 +225,8 @@ func TestSurgesAreRevertedAfterUserUncordons(t *testing.T) {
 // Otherwise pods that should be surged would be evicted after each restart while they wait, for
 // example for a replacement.
 func TestOwnersAreReadAgainAfterRestart(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules[0].Strategy = v1alpha1.StrategySurge
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules[0].Strategy = v1beta1.StrategySurge
 	}))
 	w.loop.Owners = &owned{unread: true}
 	w.settle(time.Second)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
@@ -32,7 +32,7 @@ func TestDoubtIsWrittenOnce(t *testing.T) {
 	w.settle(time.Second)
 	w.stopped("web-1")
 	w.settle(2 * time.Second)
-	if w.doubt() != v1alpha1.ReasonContradicted {
+	if w.doubt() != v1beta1.ReasonContradicted {
 		t.Fatalf("conditions %+v", w.record().Status.Conditions)
 	}
 	before := w.record().ResourceVersion

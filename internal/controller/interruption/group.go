@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
@@ -67,15 +67,15 @@ func forceDrainDetached(f *facts, d policy.Decision) policy.Decision {
 	if record.Drains(d.Action) && !d.Withdrawn && !d.NotBefore.After(now) && !d.AwaitsApproval && d.Deadline != nil {
 		return d
 	}
-	d.Message = fmt.Sprintf("%s: the instance was taken out of Auto Scaling group %s, which has another in its place; %s", v1alpha1.ActionDrain, s.Group, d.Message)
+	d.Message = fmt.Sprintf("%s: the instance was taken out of Auto Scaling group %s, which has another in its place; %s", v1beta1.ActionDrain, s.Group, d.Message)
 	if !record.Drains(d.Action) || d.Withdrawn {
-		d.Action, d.Strategy, d.Replacement = v1alpha1.ActionDrain, v1alpha1.StrategyEvict, v1alpha1.ReplacementNone
+		d.Action, d.Strategy, d.Replacement = v1beta1.ActionDrain, v1beta1.StrategyEvict, v1beta1.ReplacementNone
 	}
-	d.DoNotDisrupt = cmp.Or(d.DoNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall)
+	d.DoNotDisrupt = cmp.Or(d.DoNotDisrupt, v1beta1.DoNotDisruptUntilLastCall)
 	d.Withdrawn, d.AwaitsApproval, d.NotBefore, d.ProceedsAt, d.Until = false, false, time.Time{}, time.Time{}, time.Time{}
-	if (d.Deadline == nil || d.Deadline.Type != v1alpha1.DeadlineHard) && record.Hold(f.in, now) == nil {
+	if (d.Deadline == nil || d.Deadline.Type != v1beta1.DeadlineHard) && record.Hold(f.in, now) == nil {
 		since := laterOf(s.OrderTime.Time, record.Released(f.in, now))
-		d.Deadline = notice.At(since.Add(detachedDrainTimeout).Truncate(time.Second), v1alpha1.DeadlineHard)
+		d.Deadline = notice.At(since.Add(detachedDrainTimeout).Truncate(time.Second), v1beta1.DeadlineHard)
 	}
 	return d
 }
@@ -119,13 +119,13 @@ func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.S
 // takesPods reports whether pods can be moved to a new node: a startup taint would repel them.
 func takesPods(node *corev1.Node) bool {
 	return nodeindex.Ready(node) && !node.Spec.Unschedulable &&
-		!slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
+		!slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1beta1.TaintNotInService })
 }
 
 // claimedInstances are the instances that other Interruptions use as replacements, finished or
 // not, or whose nodes are interrupted themselves.
 func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string]bool, error) {
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing interruptions: %w", err)
 	}
@@ -151,5 +151,5 @@ func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string
 // ofGroup returns the Interruptions of instances that a group terminates, or that wait for its
 // launches.
 func (c *Controller) ofGroup(ctx context.Context, group string) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return c.members().Group(in) == group })
+	return c.unfinished(ctx, func(in *v1beta1.Interruption) bool { return c.members().Group(in) == group })
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -183,7 +183,7 @@ func (g *scaledGroup) Detach(_ context.Context, group, id string) error {
 		return errors.New("it is not in service")
 	}
 	in := g.record()
-	if s := record.Drain(&in.Status).Replacement; s == nil || s.Group != group || s.Phase != v1alpha1.ReplacementOrdered {
+	if s := record.Drain(&in.Status).Replacement; s == nil || s.Group != group || s.Phase != v1beta1.ReplacementOrdered {
 		g.t.Errorf("it is taken out before that is written down: %+v", s)
 	}
 	delete(g.states, id)
@@ -271,11 +271,11 @@ func (g *scaledGroup) podsThere() int {
 	return len(pods)
 }
 
-func terminating(source string) v1alpha1.Notice {
-	n := v1alpha1.Notice{
+func terminating(source string) v1beta1.Notice {
+	n := v1beta1.Notice{
 		ID: "autoscaling-" + source, Kind: notice.KindAutoScalingTermination, Source: source, Subject: "workers/" + instance,
 		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
-		LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers"},
+		LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "workers"},
 	}
 	if source == notice.SourceQueue {
 		n.ID, n.Subject, n.LifecycleHook.Name, n.LifecycleHook.Token = token, token, "lifeboat-terminate", token
@@ -283,12 +283,12 @@ func terminating(source string) v1alpha1.Notice {
 	return n
 }
 
-func (g *scaledGroup) answerStatus() v1alpha1.LifecycleHooksStatus {
+func (g *scaledGroup) answerStatus() v1beta1.LifecycleHooksStatus {
 	g.t.Helper()
 	if s := g.record().Status.LifecycleHooks; s != nil {
 		return *s
 	}
-	return v1alpha1.LifecycleHooksStatus{}
+	return v1beta1.LifecycleHooksStatus{}
 }
 
 func (g *scaledGroup) gone(name string) {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -48,7 +48,7 @@ func TestFailedHookJobDelaysNoLastCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"),
-				team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).jobsFail(err)
+				team(withHook(v1beta1.HookBeforeDrain, v1beta1.HookHold))).jobsFail(err)
 			passes, last := w.queued(start.Add(2 * time.Minute))
 			if at, asked := w.asked["web-1"]; !asked || at.Sub(start) > 82*time.Second {
 				t.Errorf("asked %t, after %s; want at its last call, after 80s (%d passes, last error %v): %+v",
@@ -61,7 +61,7 @@ func TestFailedHookJobDelaysNoLastCall(t *testing.T) {
 // The last known result of a hook still counts while the API server is unreachable, and the pass
 // keeps its other wake-ups.
 func TestUnreadableAfterDrainHookIsRetried(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1alpha1.HookAfterDrain, ""))).
+	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1beta1.HookAfterDrain, ""))).
 		jobsFail(errors.New("connection refused"))
 	w.settle(time.Second)
 	if message := readyOf(w); w.wake != hookRetry || !strings.HasPrefix(message, "waits: hook leaders: making Job ") {
@@ -78,17 +78,17 @@ func TestUnreadableAfterDrainHookIsRetried(t *testing.T) {
 func TestBudgetIsHeldForAllAfterDrainHooks(t *testing.T) {
 	other := recordOf(rebalance())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
-	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), other, node("z", other.Name), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		withHook(v1alpha1.HookAfterDrain, "")(s)
+	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), other, node("z", other.Name), team(func(s *v1beta1.InterruptionPolicySpec) {
+		withHook(v1beta1.HookAfterDrain, "")(s)
 		second := s.Hooks[0].DeepCopy()
 		second.Name = "second"
 		s.Hooks[0].Retries = 1
 		s.Hooks = append(s.Hooks, *second)
-		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+		s.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 	})).withHookRunner()
 	waits := func(when string) {
 		t.Helper()
-		var in v1alpha1.Interruption
+		var in v1beta1.Interruption
 		for range 2 {
 			if err := w.client.Get(t.Context(), types.NamespacedName{Name: other.Name}, &in); err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func TestBudgetIsHeldForAllAfterDrainHooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if in.Status.Phase != v1alpha1.PhaseQueued {
+		if in.Status.Phase != v1beta1.PhaseQueued {
 			t.Errorf("%s the other node is %s", when, in.Status.Phase)
 		}
 	}
@@ -117,7 +117,7 @@ func TestBudgetIsHeldForAllAfterDrainHooks(t *testing.T) {
 	if err := w.pass(0); err != nil {
 		t.Fatal(err)
 	}
-	if got := record.Drain(&w.record().Status).Hooks; len(got) != 1 || got[0].State != v1alpha1.HookSucceeded {
+	if got := record.Drain(&w.record().Status).Hooks; len(got) != 1 || got[0].State != v1beta1.HookSucceeded {
 		t.Fatalf("hooks %+v", got)
 	}
 	waits("between two hooks")
@@ -126,19 +126,19 @@ func TestBudgetIsHeldForAllAfterDrainHooks(t *testing.T) {
 // A hook after the drain that holds for an approval stops holding when the interruption ends.
 func TestHoldOfAfterDrainHookEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		notice v1alpha1.Notice
-		action v1alpha1.Action
+		notice v1beta1.Notice
+		action v1beta1.Action
 		gone   bool
-		want   v1alpha1.Phase
+		want   v1beta1.Phase
 	}{
-		"the node has gone":                        {spot(), v1alpha1.ActionDrain, true, v1alpha1.PhaseCompleted},
-		"the instance lives":                       {spot(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
-		"without a deadline":                       {rebalance(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
-		"it is not terminated without an approval": {rebalance(), v1alpha1.ActionTerminate, false, v1alpha1.PhaseCancelled},
+		"the node has gone":                        {spot(), v1beta1.ActionDrain, true, v1beta1.PhaseCompleted},
+		"the instance lives":                       {spot(), v1beta1.ActionDrain, false, v1beta1.PhaseCancelled},
+		"without a deadline":                       {rebalance(), v1beta1.ActionDrain, false, v1beta1.PhaseCancelled},
+		"it is not terminated without an approval": {rebalance(), v1beta1.ActionTerminate, false, v1beta1.PhaseCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, recordOf(tc.notice), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-				withHook(v1alpha1.HookAfterDrain, v1alpha1.HookHold)(s)
+			w := newWorld(t, recordOf(tc.notice), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+				withHook(v1beta1.HookAfterDrain, v1beta1.HookHold)(s)
 				s.Rules[0].Action = tc.action
 			})).withHookRunner()
 			w.settle(time.Second)
@@ -169,7 +169,7 @@ func TestHoldOfAfterDrainHookEnds(t *testing.T) {
 
 func TestHookRunsAgainForNextDrain(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(50*time.Minute))), node("a", instance), pod("web-1"), budget(0),
-		team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
+		team(withHook(v1beta1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	w.ended(batchv1.JobComplete)
 	w.settle(5 * time.Second)
@@ -182,18 +182,18 @@ func TestHookRunsAgainForNextDrain(t *testing.T) {
 	moved.Time = metav1.NewTime(w.now)
 	w.addNotices(moved)
 	w.settle(time.Minute)
-	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || len(record.Drain(&s).Hooks) > 0 {
+	if s := w.record().Status; s.Phase != v1beta1.PhaseScheduled || len(record.Drain(&s).Hooks) > 0 {
 		t.Fatalf("not put back: %s %+v", s.Phase, record.Drain(&s).Hooks)
 	}
 	w.settle(w.wake + time.Second)
-	if s := w.record().Status; len(w.jobs()) != 2 || len(record.Drain(&s).Hooks) != 1 || record.Drain(&s).Hooks[0].State != v1alpha1.HookRunning {
+	if s := w.record().Status; len(w.jobs()) != 2 || len(record.Drain(&s).Hooks) != 1 || record.Drain(&s).Hooks[0].State != v1beta1.HookRunning {
 		t.Errorf("%d Jobs, hooks %+v", len(w.jobs()), record.Drain(&s).Hooks)
 	}
 }
 
 func readyOf(w *world) string {
 	w.t.Helper()
-	c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionReady)
+	c := meta.FindStatusCondition(w.record().Status.Conditions, v1beta1.ConditionReady)
 	if c == nil {
 		w.t.Fatal("there is no condition Ready")
 	}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -167,6 +167,6 @@ func (s *karpenterRun) check() {
 	}
 }
 
-func waits(in *v1alpha1.Interruption) bool {
-	return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(p v1alpha1.PendingPod) bool { return p.State == "Waits" })
+func waits(in *v1beta1.Interruption) bool {
+	return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(p v1beta1.PendingPod) bool { return p.State == "Waits" })
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -20,12 +20,12 @@ func TestReplacementIsReadyBeforePodsLeave(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"), sized("web-2"))
 	k.loop.Forward = func(_ context.Context, m string) error { k.forwarded = append(k.forwarded, m); return nil }
 	k.settle(time.Second)
-	if s := k.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.UID == "" || k.claim(ourClaim) == nil {
+	if s := k.replaces(); s.Phase != v1beta1.ReplacementOrdered || s.UID == "" || k.claim(ourClaim) == nil {
 		t.Fatalf("nothing is ordered: %+v", s)
 	}
 	k.launch()
 	k.settle(2 * time.Second)
-	if len(k.evictions) > 0 || k.replaces().Phase != v1alpha1.ReplacementLaunched {
+	if len(k.evictions) > 0 || k.replaces().Phase != v1beta1.ReplacementLaunched {
 		t.Fatalf("evicted %v while the replacement is %s", k.evictions, k.replaces().Phase)
 	}
 	if left := record.Drain(&k.record().Status).PendingPods; left[0].Reason != "waits: replacement "+ourClaim+" is starting; until its last call at 08:15:22 UTC" {
@@ -33,7 +33,7 @@ func TestReplacementIsReadyBeforePodsLeave(t *testing.T) {
 	}
 	k.boot()
 	k.settle(30 * time.Second)
-	if len(k.evictions) != 2 || k.replaces().Phase != v1alpha1.ReplacementReady {
+	if len(k.evictions) != 2 || k.replaces().Phase != v1beta1.ReplacementReady {
 		t.Fatalf("evicted %v, the replacement is %s", k.evictions, k.replaces().Phase)
 	}
 	if record.Drain(&k.record().Status).NodeClaimDeletion != nil || k.claim("web-x7k2p") == nil {
@@ -102,7 +102,7 @@ func TestWithoutCapacityPodsLeaveAtLastCall(t *testing.T) {
 	at := func(second int) { k.settle(start.Add(time.Duration(second) * time.Second).Sub(k.now)) }
 	for try, ordered := range []int{1, 12, 43} {
 		at(ordered)
-		if s := k.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.Tries != int32(try+1) {
+		if s := k.replaces(); s.Phase != v1beta1.ReplacementOrdered || s.Tries != int32(try+1) {
 			t.Fatalf("try %d: %+v", try+1, s)
 		}
 		k.giveUp()
@@ -112,7 +112,7 @@ func TestWithoutCapacityPodsLeaveAtLastCall(t *testing.T) {
 			t.Fatalf("ordered again at once, or evicted: %v", k.evictions)
 		}
 	}
-	if s := k.replaces(); s.Phase != v1alpha1.ReplacementFailed || s.Reason != replacement.ReasonNoCapacity {
+	if s := k.replaces(); s.Phase != v1beta1.ReplacementFailed || s.Reason != replacement.ReasonNoCapacity {
 		t.Errorf("after all tries: %+v", s)
 	}
 	at(81)
@@ -131,14 +131,14 @@ func TestSlowNodeClaimDeletionIsAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.settle(40 * time.Second)
-	if s := k.replaces(); s.Phase != v1alpha1.ReplacementRetrying || k.wake < time.Second {
+	if s := k.replaces(); s.Phase != v1beta1.ReplacementRetrying || k.wake < time.Second {
 		t.Errorf("replacement %+v, looked at again after %s", s, k.wake)
 	}
 	c = k.claim(ourClaim)
 	c.SetFinalizers(nil)
 	k.update(c, "z", "spec", "y") // which completes its deletion
 	k.settle(2 * time.Second)
-	if s := k.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.Tries != 2 {
+	if s := k.replaces(); s.Phase != v1beta1.ReplacementOrdered || s.Tries != 2 {
 		t.Errorf("replacement %+v", s)
 	}
 }
@@ -179,7 +179,7 @@ func TestControllerKilledAtEveryCall(t *testing.T) {
 		}
 		k.withoutKills(func() { k.end() })
 		turn()
-		if s := k.record().Status; k.protected() || s.Phase != v1alpha1.PhaseCompleted || record.Drain(&s).Replacement.Tries != 1 {
+		if s := k.record().Status; k.protected() || s.Phase != v1beta1.PhaseCompleted || record.Drain(&s).Replacement.Tries != 1 {
 			t.Fatalf("killed before write %d: protected %v, phase %s, %+v", n, k.protected(), s.Phase, record.Drain(&s).Replacement)
 		}
 		if k.lives != nil && *k.lives > 0 {
@@ -234,7 +234,7 @@ func TestPodsLeaveAtOnceWithoutReplacement(t *testing.T) {
 			test.before(k)
 			k.settle(time.Second)
 			k.settle(time.Second)
-			if s := k.replaces(); s.Phase != v1alpha1.NoReplacement || s.Reason != test.reason || k.claim(ourClaim) != nil {
+			if s := k.replaces(); s.Phase != v1beta1.NoReplacement || s.Reason != test.reason || k.claim(ourClaim) != nil {
 				t.Errorf("replacement %+v", s)
 			}
 			if !slices.Contains(k.evictions, "web-1") {
@@ -318,18 +318,18 @@ func TestAtMostThreeNodeClaimsArePending(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	for _, other := range []string{"i-1", "i-2", "i-3"} {
 		c := object(replacement.KindNodeClaim, "web-lb-"+other, map[string]any{"spec": map[string]any{}})
-		c.SetLabels(map[string]string{replacement.LabelNodePool: "web", v1alpha1.LabelReplacesInstance: other})
+		c.SetLabels(map[string]string{replacement.LabelNodePool: "web", v1beta1.LabelReplacesInstance: other})
 		if err := k.client.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	k.settle(time.Second)
-	if s := k.replaces(); s.Phase != v1alpha1.ReplacementQueued || k.claim(ourClaim) != nil || len(k.evictions) > 0 {
+	if s := k.replaces(); s.Phase != v1beta1.ReplacementQueued || k.claim(ourClaim) != nil || len(k.evictions) > 0 {
 		t.Fatalf("replacement %+v, evicted %v", s, k.evictions)
 	}
 	k.update(k.claim("web-lb-i-1"), "aws:///us-east-1b/i-11", "status", "providerID")
 	k.settle(time.Second)
-	if s := k.replaces(); s.Phase != v1alpha1.ReplacementOrdered || k.claim(ourClaim) == nil {
+	if s := k.replaces(); s.Phase != v1beta1.ReplacementOrdered || k.claim(ourClaim) == nil {
 		t.Errorf("replacement %+v", s)
 	}
 }
@@ -337,7 +337,7 @@ func TestAtMostThreeNodeClaimsArePending(t *testing.T) {
 func TestSecondInterruptionOrdersSecondReplacement(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	served := object(replacement.KindNodeClaim, ourClaim, map[string]any{"spec": map[string]any{}})
-	served.SetAnnotations(map[string]string{v1alpha1.AnnotationInterruption: instance})
+	served.SetAnnotations(map[string]string{v1beta1.AnnotationInterruption: instance})
 	if err := k.client.Create(t.Context(), served); err != nil {
 		t.Fatal(err)
 	}

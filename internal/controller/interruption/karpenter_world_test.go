@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -85,7 +85,7 @@ func (k *karpenter) Installed() (bool, bool) { return !k.absent, true }
 func (k *karpenter) Claims() []*replacement.Claim {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(replacement.KindNodeClaim.GroupVersion().WithKind("NodeClaimList"))
-	if err := k.client.List(k.t.Context(), list, client.HasLabels{v1alpha1.LabelReplacesInstance}); err != nil {
+	if err := k.client.List(k.t.Context(), list, client.HasLabels{v1beta1.LabelReplacesInstance}); err != nil {
 		k.t.Fatal(err)
 	}
 	var claims []*replacement.Claim
@@ -199,12 +199,12 @@ func (k *karpenter) end() {
 	}
 }
 
-func (k *karpenter) replaces() v1alpha1.ReplacementStatus {
+func (k *karpenter) replaces() v1beta1.ReplacementStatus {
 	k.t.Helper()
 	if s := record.Drain(&k.record().Status).Replacement; s != nil {
 		return *s
 	}
-	return v1alpha1.ReplacementStatus{}
+	return v1beta1.ReplacementStatus{}
 }
 
 // protected reports whether the replacement's NodeClaim or Node has do-not-disrupt.
@@ -216,6 +216,6 @@ func (k *karpenter) protected() bool {
 		k.t.Fatal(err)
 	}
 	u := k.claim(ourClaim)
-	return n.Annotations[replacement.AnnotationDoNotDisrupt] != "" || n.Labels[v1alpha1.LabelReplacesInstance] != "" ||
-		u != nil && (u.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != "" || u.GetLabels()[v1alpha1.LabelReplacesInstance] != "")
+	return n.Annotations[replacement.AnnotationDoNotDisrupt] != "" || n.Labels[v1beta1.LabelReplacesInstance] != "" ||
+		u != nil && (u.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != "" || u.GetLabels()[v1beta1.LabelReplacesInstance] != "")
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -63,7 +63,7 @@ func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	if err := mutate.DeleteNode(ctx, p.Client, node); err != nil {
 		return false, err
 	}
-	p.Record(v1alpha1.ReasonNodeDeleted, fmt.Sprintf("node %s is deleted: its instance goes back to its warm pool, and comes back as a new one", node.Name))
+	p.Record(v1beta1.ReasonNodeDeleted, fmt.Sprintf("node %s is deleted: its instance goes back to its warm pool, and comes back as a new one", node.Name))
 	p.facts.node = nil
 	return true, nil
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -57,7 +57,7 @@ func TestTerminationLifecycle(t *testing.T) {
 		g.remove(g.node())
 		g.run(time.Minute, nil)
 		in := g.record()
-		if in.Status.Phase != v1alpha1.PhaseCompleted || record.Drain(&in.Status).Pods.Moved != 2 || record.Drain(&in.Status).Pods.Lost != 0 {
+		if in.Status.Phase != v1beta1.PhaseCompleted || record.Drain(&in.Status).Pods.Moved != 2 || record.Drain(&in.Status).Pods.Lost != 0 {
 			t.Errorf("%s: phase %s, pods %+v", source, in.Status.Phase, record.Drain(&in.Status).Pods)
 		}
 		if d := in.Status.Deadline; d == nil || !d.Time.Equal(&metav1.Time{Time: start.Add(time.Hour)}) {
@@ -162,7 +162,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 		if deleted.IsZero() || deleted.Sub(start) < 20*time.Second || len(g.completed) != 1 {
 			t.Fatalf("%s: deleted after %s, answered %v: %+v", source, deleted.Sub(start), g.completed, in.Status.LifecycleHooks)
 		}
-		if in.Status.Phase != v1alpha1.PhaseCompleted || !happened(in, "went back to the warm pool") || happened(in, "as it was before") {
+		if in.Status.Phase != v1beta1.PhaseCompleted || !happened(in, "went back to the warm pool") || happened(in, "as it was before") {
 			t.Errorf("%s: phase %s, %+v", source, in.Status.Phase, in.Status.Timeline)
 		}
 	}
@@ -186,8 +186,8 @@ func TestNodeOfServingInstanceIsNotDeleted(t *testing.T) {
 // hook is completed then.
 func TestRace21DrainOutlivesTheHook(t *testing.T) {
 	t.Parallel()
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
-		Kinds: []string{notice.KindAutoScalingTermination}, Action: v1alpha1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: 20 * time.Minute},
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
+		Kinds: []string{notice.KindAutoScalingTermination}, Action: v1beta1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: 20 * time.Minute},
 	}}}}
 	for name, test := range map[string]struct {
 		objects []client.Object
@@ -239,7 +239,7 @@ func TestRace22DeregisteringBeforeTheWait(t *testing.T) {
 		t.Errorf("the pod was asked to stop after %s", asked)
 	}
 	in := g.record()
-	if len(g.completed) != 0 || in.Status.Phase != v1alpha1.PhaseDrained || !strings.Contains(message(in), "has yet to ask its hooks") {
+	if len(g.completed) != 0 || in.Status.Phase != v1beta1.PhaseDrained || !strings.Contains(message(in), "has yet to ask its hooks") {
 		t.Fatalf("answered %v; %s: %s", g.completed, in.Status.Phase, message(in))
 	}
 	g.hold("Terminating:Wait")
@@ -299,9 +299,9 @@ func TestRace26TwoAnswerAtOnce(t *testing.T) {
 // instance.
 func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	t.Parallel()
-	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), &v1alpha1.NodeGroup{
+	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), &v1beta1.NodeGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "w"},
-		Spec:       v1alpha1.NodeGroupSpec{AutoScalingGroup: "workers", Hooks: v1alpha1.LifecycleHooks{Terminate: &v1alpha1.LifecycleHook{Name: "ours"}}},
+		Spec:       v1beta1.NodeGroupSpec{AutoScalingGroup: "workers", Hooks: v1beta1.LifecycleHooks{Terminate: &v1beta1.LifecycleHook{Name: "ours"}}},
 	})
 	g.group.Hooks = append(g.group.Hooks,
 		groupcache.Hook{Name: "ours", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
@@ -391,7 +391,7 @@ func TestRace32ControllerIsAway(t *testing.T) {
 func TestRace35AbandonChosenByTimeout(t *testing.T) {
 	t.Parallel()
 	retain := true
-	ng := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: v1alpha1.NodeGroupSpec{RetainUndrained: &retain}}
+	ng := &v1beta1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: v1beta1.NodeGroupSpec{RetainUndrained: &retain}}
 	for name, test := range map[string]struct {
 		abandons, drains bool
 		want             int
@@ -433,21 +433,21 @@ func TestHooksThatAreNotCompleted(t *testing.T) {
 	t.Parallel()
 	drill := terminating(notice.SourceQueue)
 	drill.Drill = true
-	rule := func(a v1alpha1.Action) *v1alpha1.InterruptionPolicy {
-		return &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: a}}}}
+	rule := func(a v1beta1.Action) *v1beta1.InterruptionPolicy {
+		return &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: a}}}}
 	}
 	withdrawn := terminating(notice.SourceAutoScaling)
 	withdrawn.Withdrawn = true
 	for name, test := range map[string]struct {
-		notice  v1alpha1.Notice
+		notice  v1beta1.Notice
 		objects []client.Object
 		state   string
 		says    string
 	}{
 		"in a drill":                {notice: drill, state: "InService"},
-		"where policy says Ignore":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1alpha1.ActionIgnore)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Ignore"},
-		"where policy says Notify":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1alpha1.ActionNotify)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Notify"},
-		"where policy says Cordon":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1alpha1.ActionCordon)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Cordon"},
+		"where policy says Ignore":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionIgnore)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Ignore"},
+		"where policy says Notify":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionNotify)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Notify"},
+		"where policy says Cordon":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionCordon)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Cordon"},
 		"once it serves again":      {notice: withdrawn, state: "InService"},
 		"for an instance that left": {notice: terminating(notice.SourceAutoScaling), state: ""},
 	} {
@@ -483,13 +483,13 @@ func TestHookCompletionErrors(t *testing.T) {
 	}
 }
 
-func happened(in *v1alpha1.Interruption, text string) bool {
-	return slices.ContainsFunc(in.Status.Timeline, func(e v1alpha1.TimelineEntry) bool { return strings.Contains(e.Message, text) })
+func happened(in *v1beta1.Interruption, text string) bool {
+	return slices.ContainsFunc(in.Status.Timeline, func(e v1beta1.TimelineEntry) bool { return strings.Contains(e.Message, text) })
 }
 
-func message(in *v1alpha1.Interruption) string {
+func message(in *v1beta1.Interruption) string {
 	for _, c := range in.Status.Conditions {
-		if c.Type == v1alpha1.ConditionReady {
+		if c.Type == v1beta1.ConditionReady {
 			return c.Message
 		}
 	}

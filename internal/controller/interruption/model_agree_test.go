@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -58,7 +58,7 @@ func TestModelOracleAgrees(t *testing.T) {
 // compareRandom compares the decisions about random records that the model's scenarios can
 // produce.
 func (r *modelRun) compareRandom() {
-	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-1"}, Spec: v1alpha1.InterruptionSpec{InstanceID: "i-1", NodeName: "n1"}}
+	in := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-1"}, Spec: v1beta1.InterruptionSpec{InstanceID: "i-1", NodeName: "n1"}}
 	s := &instanceScenario{modelRun: r, node: "n1", instance: "i-1", at: r.c.Now().Add(r.c.Between(0, 3*time.Hour))}
 	s.sink = func(n notice.Notice, at time.Time) {
 		n.ReceivedTime = metav1.NewMicroTime(at)
@@ -78,14 +78,14 @@ func (r *modelRun) compareRandom() {
 		}
 	}
 	if r.c.Chance(.4) {
-		in.Status.Drain = &v1alpha1.DrainStatus{StartTime: micro()}
+		in.Status.Drain = &v1beta1.DrainStatus{StartTime: micro()}
 	}
 	if r.c.Chance(.3) {
-		in.Spec.Approval = &v1alpha1.UserAction{By: "ann", Time: *micro(), About: subjectOf(in.Spec.Notices[0])}
+		in.Spec.Approval = &v1beta1.UserAction{By: "ann", Time: *micro(), About: subjectOf(in.Spec.Notices[0])}
 	}
 	if r.c.Chance(.3) {
 		until := metav1.NewTime(near().Truncate(time.Second))
-		in.Spec.Hold = &v1alpha1.UserAction{By: "ann", Time: *micro(), Until: &until}
+		in.Spec.Hold = &v1beta1.UserAction{By: "ann", Time: *micro(), Until: &until}
 	}
 	for range 10 {
 		r.bookkeeping.decide(in, near())
@@ -97,7 +97,7 @@ func (r *modelRun) compareRandom() {
 // drain began.
 func (b *bookkeeping) compareAll() {
 	b.run.Each("Interruption", func(o client.Object) {
-		if in, ok := o.(*v1alpha1.Interruption); ok {
+		if in, ok := o.(*v1beta1.Interruption); ok {
 			in = reopenedCopy(in)
 			b.decide(in, b.run.c.Now())
 			b.earliestStart(in, b.run.c.Now())

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
@@ -181,7 +181,7 @@ func (b *bookkeeping) nodeChanged(was client.Object, n *corev1.Node) {
 func (b *bookkeeping) recordChanged(c model.Change) {
 	now := b.run.c.Now()
 	i := b.inst(c.Key.Name)
-	in, ok := c.New.(*v1alpha1.Interruption)
+	in, ok := c.New.(*v1beta1.Interruption)
 	if !ok {
 		i.changed = now
 		return
@@ -208,18 +208,18 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 		}
 	}
 	for _, h := range in.Status.Timeline {
-		if h.Reason == v1alpha1.ReasonProtectionOverridden {
+		if h.Reason == v1beta1.ReasonProtectionOverridden {
 			for _, name := range podsIn(h.Message) {
 				i.announced[name] = true
 			}
 		}
 	}
-	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil {
+	if was, _ := c.Old.(*v1beta1.Interruption); was != nil {
 		b.checkCompletion(was, in)
 		b.checkNoticesKept(was, in)
 		b.checkHandled(was, in)
 		before, begun := case_{record: was}.begun(), case_{record: in}.begun()
-		if !begun.IsZero() && begun != before && in.Status.Decision.Action == v1alpha1.ActionTerminate {
+		if !begun.IsZero() && begun != before && in.Status.Decision.Action == v1beta1.ActionTerminate {
 			b.run.c.At(latest(begun, now).Add(2*time.Minute), "end of "+in.Name, func() { b.checkTerminated(in.Name, begun) })
 		}
 	}
@@ -236,7 +236,7 @@ func podsIn(message string) []string {
 }
 
 // checkCompletion checks a record that completes or reopens.
-func (b *bookkeeping) checkCompletion(was, is *v1alpha1.Interruption) {
+func (b *bookkeeping) checkCompletion(was, is *v1beta1.Interruption) {
 	switch done := was.Status.CompletionTime; {
 	case done == nil && is.Status.CompletionTime != nil:
 		b.finished++
@@ -255,9 +255,9 @@ func (b *bookkeeping) checkCompletion(was, is *v1alpha1.Interruption) {
 
 // checkNoticesKept checks that a notice is removed from a record only by a later one about the same
 // subject.
-func (b *bookkeeping) checkNoticesKept(was, is *v1alpha1.Interruption) {
+func (b *bookkeeping) checkNoticesKept(was, is *v1beta1.Interruption) {
 	for _, n := range was.Spec.Notices {
-		if !slices.ContainsFunc(is.Spec.Notices, func(m v1alpha1.Notice) bool {
+		if !slices.ContainsFunc(is.Spec.Notices, func(m v1beta1.Notice) bool {
 			return m.ID == n.ID || (n.Subject != "" && m.Subject == n.Subject && m.Kind == n.Kind)
 		}) {
 			b.run.fail("the record of %s loses %s", is.Name, n.ID)
@@ -266,7 +266,7 @@ func (b *bookkeeping) checkNoticesKept(was, is *v1alpha1.Interruption) {
 }
 
 // checkCounts checks that the counts of a record add up.
-func (b *bookkeeping) checkCounts(in *v1alpha1.Interruption) {
+func (b *bookkeeping) checkCounts(in *v1beta1.Interruption) {
 	p := record.Drain(&in.Status).Pods
 	if p.Total != p.Moved+p.Lost+p.Leaving+p.Waiting || min(p.Moved, p.Lost, p.Leaving, p.Waiting) < 0 {
 		b.run.fail("the counts of %s do not add up: %+v", in.Name, p)
@@ -282,7 +282,7 @@ func (b *bookkeeping) checkCounts(in *v1alpha1.Interruption) {
 	}
 }
 
-func (b *bookkeeping) recordOf(instance string) *v1alpha1.Interruption {
-	in, _ := b.run.Get(model.Key{Kind: "Interruption", Name: instance}).(*v1alpha1.Interruption)
+func (b *bookkeeping) recordOf(instance string) *v1beta1.Interruption {
+	in, _ := b.run.Get(model.Key{Kind: "Interruption", Name: instance}).(*v1beta1.Interruption)
 	return in
 }

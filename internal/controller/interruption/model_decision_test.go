@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -24,15 +24,15 @@ func (b *bookkeeping) decision(instance string) (verdict, bool) {
 }
 
 // reopenedCopy is a completed record after a new notice has reopened it.
-func reopenedCopy(in *v1alpha1.Interruption) *v1alpha1.Interruption {
+func reopenedCopy(in *v1beta1.Interruption) *v1beta1.Interruption {
 	in = in.DeepCopy()
 	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done, HandledNotices: in.Status.HandledNotices}
+		in.Status = v1beta1.InterruptionStatus{Since: done, HandledNotices: in.Status.HandledNotices}
 	}
 	return in
 }
 
-func (b *bookkeeping) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) {
+func (b *bookkeeping) decide(in *v1beta1.Interruption, at time.Time) (verdict, bool) {
 	c := case_{record: in, node: b.nodeOf(in.Name), policies: b.policies(), now: at}
 	v, ok := c.ask()
 	if ok && b.run.group != nil {
@@ -44,9 +44,9 @@ func (b *bookkeeping) decide(in *v1alpha1.Interruption, at time.Time) (verdict, 
 	return v, ok
 }
 
-func (b *bookkeeping) policies() (all []v1alpha1.InterruptionPolicy) {
+func (b *bookkeeping) policies() (all []v1beta1.InterruptionPolicy) {
 	b.run.Each("InterruptionPolicy", func(o client.Object) {
-		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
+		if p, ok := o.(*v1beta1.InterruptionPolicy); ok {
 			all = append(all, *p)
 		}
 	})
@@ -67,10 +67,10 @@ func (b *bookkeeping) compare(c case_, v verdict, ok bool) {
 	type answer struct {
 		OK, Withdrawn, Gone, Awaits     bool
 		Notice, Governor                string
-		Action                          v1alpha1.Action
-		DeadlineType                    v1alpha1.DeadlineType
+		Action                          v1beta1.Action
+		DeadlineType                    v1beta1.DeadlineType
 		Deadline, NotBefore, ProceedsAt time.Time
-		DoNotDisrupt                    v1alpha1.DoNotDisrupt
+		DoNotDisrupt                    v1beta1.DoNotDisrupt
 	}
 	oracle := answer{
 		OK: ok, Withdrawn: v.withdrawn, Gone: v.instanceGone, Awaits: v.awaits, Notice: v.notice.ID,
@@ -106,15 +106,15 @@ func (b *bookkeeping) compare(c case_, v verdict, ok bool) {
 }
 
 // worth is the effective do-not-disrupt mode.
-func (v *verdict) worth() v1alpha1.DoNotDisrupt {
+func (v *verdict) worth() v1beta1.DoNotDisrupt {
 	if v.rule.DoNotDisrupt == "" {
-		return v1alpha1.DoNotDisruptUntilLastCall
+		return v1beta1.DoNotDisruptUntilLastCall
 	}
 	return v.rule.DoNotDisrupt
 }
 
 // earliestStart returns when the action may begin, at or after a time, if it has not begun; zero: never.
-func (b *bookkeeping) earliestStart(in *v1alpha1.Interruption, at time.Time) time.Time {
+func (b *bookkeeping) earliestStart(in *v1beta1.Interruption, at time.Time) time.Time {
 	in = reopenedCopy(in)
 	in.Status.Conditions = nil
 	if in.Status.Drain != nil {
@@ -148,7 +148,7 @@ func (b *bookkeeping) budgetViolation(instance string) string {
 	}
 	taken, selected := 0, 0
 	b.run.Each("Interruption", func(o client.Object) {
-		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.usesSlot(in, v.effectivePolicy.Name) {
+		if in, ok := o.(*v1beta1.Interruption); ok && in.Name != instance && b.usesSlot(in, v.effectivePolicy.Name) {
 			taken++
 		}
 	})
@@ -164,9 +164,9 @@ func (b *bookkeeping) budgetViolation(instance string) string {
 }
 
 // usesSlot reports whether a record's node uses a slot of its policy's budget.
-func (b *bookkeeping) usesSlot(in *v1alpha1.Interruption, effectivePolicy string) bool {
+func (b *bookkeeping) usesSlot(in *v1beta1.Interruption, effectivePolicy string) bool {
 	d := in.Status.Decision
-	return d != nil && d.EffectivePolicy == effectivePolicy && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) &&
+	return d != nil && d.EffectivePolicy == effectivePolicy && (d.Action == v1beta1.ActionDrain || d.Action == v1beta1.ActionTerminate) &&
 		in.Status.CompletionTime == nil && !b.inst(in.Name).cordoned.IsZero() &&
-		!meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionDrained)
+		!meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionDrained)
 }

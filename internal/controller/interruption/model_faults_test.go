@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -129,7 +129,7 @@ func detail(q *model.Request) string {
 	if q.Stop.Grace != nil {
 		return fmt.Sprintf("grace %d", *q.Stop.Grace)
 	}
-	in, ok := q.Wanted.(*v1alpha1.Interruption)
+	in, ok := q.Wanted.(*v1beta1.Interruption)
 	if !ok || len(in.Status.Timeline) == 0 {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -112,7 +112,7 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 		hold := g.c.Between(0, 40*time.Second) // load balancer deregistration
 		announce := func(after time.Duration, source string) {
 			n := s.notice(notice.KindAutoScalingTermination, g.c.Now())
-			n.Source, n.InstanceAction, n.LifecycleHook = source, action, &v1alpha1.LifecycleHookInvocation{Group: "workers"}
+			n.Source, n.InstanceAction, n.LifecycleHook = source, action, &v1beta1.LifecycleHookInvocation{Group: "workers"}
 			n.Subject = "workers/" + m.id
 			if source == notice.SourceQueue {
 				n.LifecycleHook.Name, n.LifecycleHook.Token, n.Subject = "lifeboat-terminate", m.token, m.token
@@ -352,7 +352,7 @@ func (g *modelGroup) writes(id string) int {
 func (g *modelGroup) checkEnd() {
 	counted := map[string]string{}
 	g.Each("Interruption", func(o client.Object) {
-		in, ok := o.(*v1alpha1.Interruption)
+		in, ok := o.(*v1beta1.Interruption)
 		if !ok || record.Drain(&in.Status).Replacement == nil || record.Drain(&in.Status).Replacement.InstanceID == "" {
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -17,15 +17,15 @@ const noticeDue = status.FlushInterval + 2*time.Second
 
 // checkReopened checks that a completed record is reopened only for a notice that it did not have at
 // its completion. The clocks that stamped the notices may be wrong.
-func (b *bookkeeping) checkReopened(is *v1alpha1.Interruption) {
+func (b *bookkeeping) checkReopened(is *v1beta1.Interruption) {
 	i := b.inst(is.Name)
-	if !slices.ContainsFunc(is.Spec.Notices, func(n v1alpha1.Notice) bool { return !i.completed[n.ID] }) {
+	if !slices.ContainsFunc(is.Spec.Notices, func(n v1beta1.Notice) bool { return !i.completed[n.ID] }) {
 		b.run.fail("%s reopened without a notice that it did not have when it was completed", is.Name)
 	}
 }
 
 // noteCompletion records which notices a record had when it was completed.
-func (b *bookkeeping) noteCompletion(is *v1alpha1.Interruption) {
+func (b *bookkeeping) noteCompletion(is *v1beta1.Interruption) {
 	i := b.inst(is.Name)
 	i.completed = map[string]bool{}
 	for _, n := range is.Spec.Notices {
@@ -47,15 +47,15 @@ func (b *bookkeeping) checkNoticeHandled(instance, id string, from time.Time) {
 	if in == nil {
 		return
 	}
-	at := slices.IndexFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == id && !n.Withdrawn })
+	at := slices.IndexFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.ID == id && !n.Withdrawn })
 	if at < 0 {
 		return
 	}
-	if meta.IsStatusConditionFalse(in.Status.Conditions, v1alpha1.ConditionCorroborated) {
+	if meta.IsStatusConditionFalse(in.Status.Conditions, v1beta1.ConditionCorroborated) {
 		return // the notice does not count until EC2 confirms it
 	}
 	b.obliged++
-	seen := slices.IndexFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == in.Status.LastNoticeID })
+	seen := slices.IndexFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.ID == in.Status.LastNoticeID })
 	switch {
 	case in.Status.CompletionTime != nil && !b.inst(instance).completed[id]:
 		b.run.fail("%s is completed, and %s was accepted since and is not acted on", instance, id)
@@ -66,7 +66,7 @@ func (b *bookkeeping) checkNoticeHandled(instance, id string, from time.Time) {
 
 // checkHandled checks that a planned change or a reclaim counts as handled only after it has
 // happened, or when it cannot happen any more.
-func (b *bookkeeping) checkHandled(was, is *v1alpha1.Interruption) {
+func (b *bookkeeping) checkHandled(was, is *v1beta1.Interruption) {
 	now, i := b.run.c.Now(), b.inst(is.Name)
 	for _, n := range is.Spec.Notices {
 		if n.Withdrawn || n.Deadline == nil || !n.Deadline.Time.After(now) || !i.off.IsZero() || !i.terminated.IsZero() ||
@@ -80,10 +80,10 @@ func (b *bookkeeping) checkHandled(was, is *v1alpha1.Interruption) {
 		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())
 		lately := now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind
 		// A reclaim takes the instance before any planned change that is also recorded.
-		reclaimed := c.node == nil && (n.Deadline.Type != v1alpha1.DeadlineSoft || firm(v.notice.Deadline))
+		reclaimed := c.node == nil && (n.Deadline.Type != v1beta1.DeadlineSoft || firm(v.notice.Deadline))
 		// An instance whose termination Lifeboat requested counts as alive if it still exists
 		// ten minutes later.
-		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil && v.action == v1alpha1.ActionTerminate
+		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil && v.action == v1beta1.ActionTerminate
 		if asked || v.instanceGone || rebooted || lately || reclaimed {
 			continue
 		}
@@ -114,7 +114,7 @@ func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 		b.ended++
 		return
 	}
-	if in == nil || !ok || v.action != v1alpha1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
+	if in == nil || !ok || v.action != v1beta1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
 		!firm(v.deadline) || !(case_{record: in}).begun().Equal(begun) || !confirmed(v.notice.Kind, in.Spec.Notices) {
 		return
 	}
@@ -134,8 +134,8 @@ func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 // confirmed reports whether EC2 confirms a kind of notice in the model, so that Lifeboat may end the
 // instance. Its spot requests do. For a scheduled change a poll must have read it, and of the
 // other kinds one notice must come from elsewhere than the agent.
-func confirmed(kind string, all []v1alpha1.Notice) bool {
-	return kind == notice.KindSpotInterruption || slices.ContainsFunc(all, func(n v1alpha1.Notice) bool {
+func confirmed(kind string, all []v1beta1.Notice) bool {
+	return kind == notice.KindSpotInterruption || slices.ContainsFunc(all, func(n v1beta1.Notice) bool {
 		switch {
 		case n.Kind != kind || n.Withdrawn:
 			return false

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -77,7 +77,7 @@ func (b *bookkeeping) uncordon(name string) {
 }
 
 // setStatement changes the approval or hold of a node's record.
-func (b *bookkeeping) setStatement(name string, what func(*v1alpha1.Interruption, v1alpha1.UserAction)) {
+func (b *bookkeeping) setStatement(name string, what func(*v1beta1.Interruption, v1beta1.UserAction)) {
 	n := b.run.Node(name)
 	if n == nil {
 		return
@@ -87,17 +87,17 @@ func (b *bookkeeping) setStatement(name string, what func(*v1alpha1.Interruption
 		return
 	}
 	in := b.recordOf(instanceOf(n)).DeepCopy()
-	what(in, v1alpha1.UserAction{By: "ann", Time: metav1.NewMicroTime(b.run.c.Now()), About: subjectOf(d.notice)})
+	what(in, v1beta1.UserAction{By: "ann", Time: metav1.NewMicroTime(b.run.c.Now()), About: subjectOf(d.notice)})
 	b.run.note("statement about %s: approval %v, hold %v", name, in.Spec.Approval, in.Spec.Hold)
 	b.run.Put(in)
 }
 
-func approves(in *v1alpha1.Interruption, s v1alpha1.UserAction) { in.Spec.Approval = &s }
+func approves(in *v1beta1.Interruption, s v1beta1.UserAction) { in.Spec.Approval = &s }
 
-func releases(in *v1alpha1.Interruption, _ v1alpha1.UserAction) { in.Spec.Hold = nil }
+func releases(in *v1beta1.Interruption, _ v1beta1.UserAction) { in.Spec.Hold = nil }
 
-func holdsFor(d time.Duration) func(*v1alpha1.Interruption, v1alpha1.UserAction) {
-	return func(in *v1alpha1.Interruption, s v1alpha1.UserAction) {
+func holdsFor(d time.Duration) func(*v1beta1.Interruption, v1beta1.UserAction) {
+	return func(in *v1beta1.Interruption, s v1beta1.UserAction) {
 		until := metav1.NewTime(s.Time.Add(d).Truncate(time.Second))
 		s.Until, s.About = &until, ""
 		in.Spec.Hold = &s

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -48,7 +48,7 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 	if err != nil || in == nil || notice.Finished(in) || now.Sub(i.changed) < behind || r.life == nil || r.bookkeeping.disturbed(now) {
 		return
 	}
-	ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady)
+	ready := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady)
 	if ready == nil || ready.Message == "" {
 		r.fail("%s is not finished and does not say what it waits for", key)
 	}
@@ -67,7 +67,7 @@ func (b *bookkeeping) checkDeadline(instance string) {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), i.deletedAt)
-	if soft := d.notice.Deadline; soft != nil && soft.Type == v1alpha1.DeadlineSoft {
+	if soft := d.notice.Deadline; soft != nil && soft.Type == v1beta1.DeadlineSoft {
 		from = latest(from, d.deadline.Time.Add(-time.Hour))
 	}
 	if from = b.earliestStart(in, from); from.IsZero() {
@@ -106,11 +106,11 @@ func isStaying(pod *corev1.Pod) bool {
 
 // mayKeepPods reports whether the policy may leave pods of a workload in place.
 func mayKeepPods(d verdict) bool {
-	return d.effectivePolicy != nil && slices.ContainsFunc(d.effectivePolicy.Spec.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
+	return d.effectivePolicy != nil && slices.ContainsFunc(d.effectivePolicy.Spec.Workloads, func(w v1beta1.Workload) bool { return w.Strategy == v1beta1.StrategyNever })
 }
 
-func respectedHold(pod *corev1.Pod, mode v1alpha1.DoNotDisrupt) bool {
-	return mode == v1alpha1.DoNotDisruptRespect && len(pod.Annotations) > 0
+func respectedHold(pod *corev1.Pod, mode v1beta1.DoNotDisrupt) bool {
+	return mode == v1beta1.DoNotDisruptRespect && len(pod.Annotations) > 0
 }
 
 // checkEnd checks the world at the end of the run.
@@ -126,14 +126,14 @@ func (b *bookkeeping) checkEnd() {
 			b.run.fail("node %s is not as it was (-was +is):\n%s", n.Name, diff)
 		}
 	}
-	for _, p := range b.run.Pods(func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelSurged] != "" && p.DeletionTimestamp == nil }) {
+	for _, p := range b.run.Pods(func(p *corev1.Pod) bool { return p.Labels[v1beta1.LabelSurged] != "" && p.DeletionTimestamp == nil }) {
 		in := b.recordOf(b.pods[p.UID].instance)
 		if n := b.run.Node(p.Spec.NodeName); n != nil && (in == nil || notice.Finished(in)) {
 			b.run.fail("pod %s/%s was taken from its ReplicaSet and neither left nor was given back", p.Namespace, p.Name)
 		}
 	}
 	b.run.Each("Interruption", func(o client.Object) {
-		in, ok := o.(*v1alpha1.Interruption)
+		in, ok := o.(*v1beta1.Interruption)
 		if !ok || notice.Finished(in) {
 			return
 		}
@@ -150,27 +150,27 @@ func (b *bookkeeping) checkEnd() {
 
 // checkUnfinished checks that a record which is not finished long after all deadlines names what it
 // waits for, with a time.
-func (b *bookkeeping) checkUnfinished(in *v1alpha1.Interruption) {
+func (b *bookkeeping) checkUnfinished(in *v1beta1.Interruption) {
 	d, _ := b.decision(in.Name)
 	it := b.run.life.queue["record "+in.Name]
 	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() || b.inDoubt(in) {
 		return
 	}
-	if in.Status.Phase == v1alpha1.PhaseQueued && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool { return b.inDoubt(b.recordOf(instanceOf(n))) }) {
+	if in.Status.Phase == v1beta1.PhaseQueued && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool { return b.inDoubt(b.recordOf(instanceOf(n))) }) {
 		return // a node that is drained and in doubt still counts in its budget
 	}
 	b.run.fail("%s is not finished: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,
-		meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady).Message, record.Drain(&in.Status).PendingPods, in.Status.Decision)
+		meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady).Message, record.Drain(&in.Status).PendingPods, in.Status.Decision)
 }
 
 // inDoubt reports whether a record waits for EC2 to confirm its notice. Without a confirmation
 // its instance is never terminated.
-func (b *bookkeeping) inDoubt(in *v1alpha1.Interruption) bool {
+func (b *bookkeeping) inDoubt(in *v1beta1.Interruption) bool {
 	if in == nil || notice.Finished(in) {
 		return false
 	}
 	d, ok := b.decision(in.Name)
-	return ok && d.action == v1alpha1.ActionTerminate && !confirmed(d.notice.Kind, in.Spec.Notices)
+	return ok && d.action == v1beta1.ActionTerminate && !confirmed(d.notice.Kind, in.Spec.Notices)
 }
 
 func (b *bookkeeping) at(t time.Time) string {
@@ -211,7 +211,7 @@ func (r *modelRun) slack() time.Duration {
 }
 
 // podReason is the record's reason for a pod.
-func podReason(in *v1alpha1.Interruption, pod types.UID) string {
+func podReason(in *v1beta1.Interruption, pod types.UID) string {
 	for _, left := range record.Drain(&in.Status).PendingPods {
 		if left.UID == pod {
 			return left.State + ": " + left.Reason

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -18,11 +18,11 @@ import (
 
 // verdict is the expected decision about an instance.
 type verdict struct {
-	notice          v1alpha1.Notice // the deciding notice
-	action          v1alpha1.Action
-	effectivePolicy *v1alpha1.InterruptionPolicy // nil: no policy selects the node
-	rule            v1alpha1.Rule
-	deadline        *v1alpha1.Deadline
+	notice          v1beta1.Notice // the deciding notice
+	action          v1beta1.Action
+	effectivePolicy *v1beta1.InterruptionPolicy // nil: no policy selects the node
+	rule            v1beta1.Rule
+	deadline        *v1beta1.Deadline
 	notBefore       time.Time // zero: it may begin now
 	awaits          bool      // a person must approve it first
 	proceedsAt      time.Time // when it begins unapproved; zero: never
@@ -32,15 +32,15 @@ type verdict struct {
 
 // case_ is the input of the oracle.
 type case_ struct {
-	record   *v1alpha1.Interruption
+	record   *v1beta1.Interruption
 	node     *corev1.Node
-	policies []v1alpha1.InterruptionPolicy
+	policies []v1beta1.InterruptionPolicy
 	now      time.Time
 }
 
 // ask returns the verdict; false: no notice is valid.
 func (c case_) ask() (verdict, bool) {
-	var standing []v1alpha1.Notice
+	var standing []v1beta1.Notice
 	withdrawn := false
 	for _, n := range c.record.Spec.Notices {
 		if slices.Contains(c.record.Status.HandledNotices, n.ID) {
@@ -53,7 +53,7 @@ func (c case_) ask() (verdict, bool) {
 		standing = append(standing, withShutdown(n))
 	}
 	if len(standing) == 0 {
-		return verdict{action: v1alpha1.ActionIgnore, withdrawn: true}, withdrawn
+		return verdict{action: v1beta1.ActionIgnore, withdrawn: true}, withdrawn
 	}
 	first := c.about(standing)
 	if first.drainsNow() || first.instanceGone || firm(first.notice.Deadline) {
@@ -65,44 +65,44 @@ func (c case_) ask() (verdict, bool) {
 		if v.drainsNow() {
 			return v, true
 		}
-		rest = slices.DeleteFunc(slices.Clone(rest), func(n v1alpha1.Notice) bool { return n.ID == v.notice.ID })
+		rest = slices.DeleteFunc(slices.Clone(rest), func(n v1beta1.Notice) bool { return n.ID == v.notice.ID })
 	}
 	return first, true
 }
 
 // withShutdown sets the deadline of a shutdown notice as the guide says: an estimate of two
 // minutes while the instance shuts down, and now once it is off.
-func withShutdown(n v1alpha1.Notice) v1alpha1.Notice {
+func withShutdown(n v1beta1.Notice) v1beta1.Notice {
 	if n.Kind != notice.KindInstanceStateChange {
 		return n
 	}
 	switch n.InstanceState {
 	case "stopping", "shutting-down":
-		if n.Deadline == nil || n.Deadline.Type != v1alpha1.DeadlineEstimated {
-			n.Deadline = notice.At(n.Time.Add(2*time.Minute), v1alpha1.DeadlineEstimated)
+		if n.Deadline == nil || n.Deadline.Type != v1beta1.DeadlineEstimated {
+			n.Deadline = notice.At(n.Time.Add(2*time.Minute), v1beta1.DeadlineEstimated)
 		}
 	case "stopped", "terminated":
-		if n.Deadline == nil || n.Deadline.Type != v1alpha1.DeadlineHard {
-			n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+		if n.Deadline == nil || n.Deadline.Type != v1beta1.DeadlineHard {
+			n.Deadline = notice.At(n.Time.Time, v1beta1.DeadlineHard)
 		}
 	}
 	return n
 }
 
-func isOff(n v1alpha1.Notice) bool {
+func isOff(n v1beta1.Notice) bool {
 	return n.Kind == notice.KindInstanceStateChange && (n.InstanceState == "stopped" || n.InstanceState == "terminated")
 }
 
-func firm(d *v1alpha1.Deadline) bool { return d != nil && d.Type != v1alpha1.DeadlineSoft }
+func firm(d *v1beta1.Deadline) bool { return d != nil && d.Type != v1beta1.DeadlineSoft }
 
 func (v *verdict) drains() bool {
-	return !v.withdrawn && (v.action == v1alpha1.ActionDrain || v.action == v1alpha1.ActionTerminate)
+	return !v.withdrawn && (v.action == v1beta1.ActionDrain || v.action == v1beta1.ActionTerminate)
 }
 
 func (v *verdict) drainsNow() bool { return v.drains() && v.notBefore.IsZero() && !v.awaits }
 
 // about is the verdict for some notices, as if there were no others.
-func (c case_) about(notices []v1alpha1.Notice) verdict {
+func (c case_) about(notices []v1beta1.Notice) verdict {
 	v := verdict{notice: ruling(notices)}
 	v.instanceGone = slices.ContainsFunc(notices, isOff)
 	v.effectivePolicy = effectivePolicy(c.policies, c.node)
@@ -112,15 +112,15 @@ func (c case_) about(notices []v1alpha1.Notice) verdict {
 	v.notBefore = c.beginning(&v)
 	inLastHour := v.deadline != nil && !c.now.Before(v.deadline.Time.Add(-time.Hour))
 	if n := v.notice; inLastHour && v.notBefore.IsZero() && n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != "maintain" {
-		v.deadline = notice.At(v.deadline.Time.Time, v1alpha1.DeadlineHard)
+		v.deadline = notice.At(v.deadline.Time.Time, v1beta1.DeadlineHard)
 	}
 	c.consent(&v)
 	return v
 }
 
 // ruling is the deciding notice.
-func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
-	rank := func(n v1alpha1.Notice) int {
+func ruling(notices []v1beta1.Notice) v1beta1.Notice {
+	rank := func(n v1beta1.Notice) int {
 		switch {
 		case isOff(n):
 			return 0
@@ -145,7 +145,7 @@ func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
 				best = n
 			}
 		case n.Deadline != nil && best.Deadline != nil && n.Deadline.Type != best.Deadline.Type:
-			if n.Deadline.Type == v1alpha1.DeadlineHard {
+			if n.Deadline.Type == v1beta1.DeadlineHard {
 				best = n
 			}
 		case !n.Time.Before(&best.Time):
@@ -156,8 +156,8 @@ func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
 }
 
 // effectivePolicy is the policy that applies to a node.
-func effectivePolicy(policies []v1alpha1.InterruptionPolicy, n *corev1.Node) *v1alpha1.InterruptionPolicy {
-	var best *v1alpha1.InterruptionPolicy
+func effectivePolicy(policies []v1beta1.InterruptionPolicy, n *corev1.Node) *v1beta1.InterruptionPolicy {
+	var best *v1beta1.InterruptionPolicy
 	for i := range policies {
 		p := &policies[i]
 		if !selects(p, n) {
@@ -170,7 +170,7 @@ func effectivePolicy(policies []v1alpha1.InterruptionPolicy, n *corev1.Node) *v1
 	return best
 }
 
-func selects(p *v1alpha1.InterruptionPolicy, n *corev1.Node) bool {
+func selects(p *v1beta1.InterruptionPolicy, n *corev1.Node) bool {
 	of := p.Spec.Nodes
 	if n == nil {
 		return len(of.MatchLabels) == 0 && len(of.NodePools) == 0
@@ -184,7 +184,7 @@ func selects(p *v1alpha1.InterruptionPolicy, n *corev1.Node) bool {
 }
 
 // ruleFor is the first rule of the policy for a notice, or the default.
-func (c case_) ruleFor(p *v1alpha1.InterruptionPolicy, n v1alpha1.Notice) v1alpha1.Rule {
+func (c case_) ruleFor(p *v1beta1.InterruptionPolicy, n v1beta1.Notice) v1beta1.Rule {
 	if p != nil {
 		for _, r := range p.Spec.Rules {
 			if slices.Contains(r.Kinds, n.Kind) || slices.Contains(r.Kinds, "*") {
@@ -194,25 +194,25 @@ func (c case_) ruleFor(p *v1alpha1.InterruptionPolicy, n v1alpha1.Notice) v1alph
 	}
 	switch n.Kind {
 	case notice.KindSpotInterruption, notice.KindInstanceStateChange, notice.KindAutoScalingTermination:
-		return v1alpha1.Rule{Action: v1alpha1.ActionDrain}
+		return v1beta1.Rule{Action: v1beta1.ActionDrain}
 	case notice.KindScheduledChange:
 		if n.InstanceAction == "stop" || n.InstanceAction == "reboot" {
-			return v1alpha1.Rule{Action: v1alpha1.ActionDrain}
+			return v1beta1.Rule{Action: v1beta1.ActionDrain}
 		}
 	}
-	return v1alpha1.Rule{Action: v1alpha1.ActionNotify}
+	return v1beta1.Rule{Action: v1beta1.ActionNotify}
 }
 
 // deadlineOf is the effective deadline: the earliest firm one, or else the earliest. A drain
 // without a deadline gets its own.
-func (c case_) deadlineOf(v *verdict, notices []v1alpha1.Notice) *v1alpha1.Deadline {
-	var best *v1alpha1.Deadline
+func (c case_) deadlineOf(v *verdict, notices []v1beta1.Notice) *v1beta1.Deadline {
+	var best *v1beta1.Deadline
 	for _, n := range notices {
 		d := n.Deadline
-		if d == nil || v.instanceGone && d.Type == v1alpha1.DeadlineEstimated {
+		if d == nil || v.instanceGone && d.Type == v1beta1.DeadlineEstimated {
 			continue
 		}
-		sooner := best != nil && (d.Time.Before(&best.Time) || d.Time.Equal(&best.Time) && d.Type == v1alpha1.DeadlineHard)
+		sooner := best != nil && (d.Time.Before(&best.Time) || d.Time.Equal(&best.Time) && d.Type == v1beta1.DeadlineHard)
 		if best == nil || firm(d) && !firm(best) || firm(d) == firm(best) && sooner {
 			best = d
 		}
@@ -220,8 +220,8 @@ func (c case_) deadlineOf(v *verdict, notices []v1alpha1.Notice) *v1alpha1.Deadl
 	switch begun := c.begun(); {
 	case v.notice.Kind == notice.KindAutoScalingTermination && v.drains():
 		return c.extended(notices, best)
-	case best == nil && v.action == v1alpha1.ActionTerminate && !begun.IsZero() && !c.held():
-		return notice.At(latest(begun, c.released()).Add(2*time.Minute).Truncate(time.Second), v1alpha1.DeadlineHard)
+	case best == nil && v.action == v1beta1.ActionTerminate && !begun.IsZero() && !c.held():
+		return notice.At(latest(begun, c.released()).Add(2*time.Minute).Truncate(time.Second), v1beta1.DeadlineHard)
 	}
 	return best
 }
@@ -234,7 +234,7 @@ func (c case_) begun() time.Time {
 }
 
 // activeHold is a person's hold of this interruption, or nil.
-func (c case_) activeHold() *v1alpha1.UserAction {
+func (c case_) activeHold() *v1beta1.UserAction {
 	hold, since := c.record.Spec.Hold, c.record.Status.Since
 	if hold == nil || c.isFuture(hold) || since != nil && !hold.Time.After(since.Time) {
 		return nil
@@ -243,7 +243,7 @@ func (c case_) activeHold() *v1alpha1.UserAction {
 }
 
 // isFuture reports whether a person's clock, or forgery, is more than five minutes ahead.
-func (c case_) isFuture(a *v1alpha1.UserAction) bool { return a.Time.After(c.now.Add(5 * time.Minute)) }
+func (c case_) isFuture(a *v1beta1.UserAction) bool { return a.Time.After(c.now.Add(5 * time.Minute)) }
 
 func (c case_) held() bool {
 	hold := c.activeHold()
@@ -260,7 +260,7 @@ func (c case_) released() time.Time {
 
 // consent sets whether the rule needs an approval that is missing.
 func (c case_) consent(v *verdict) {
-	if v.rule.Approval != v1alpha1.ApprovalRequired || v.instanceGone {
+	if v.rule.Approval != v1beta1.ApprovalRequired || v.instanceGone {
 		return
 	}
 	since := c.record.Status.Since
@@ -268,7 +268,7 @@ func (c case_) consent(v *verdict) {
 	if say != nil && !c.isFuture(say) && say.About == subjectOf(v.notice) && (since == nil || say.Time.After(since.Time)) {
 		return
 	}
-	if v.rule.IfUnanswered == v1alpha1.UnansweredProceed {
+	if v.rule.IfUnanswered == v1beta1.UnansweredProceed {
 		v.proceedsAt = v.notice.Time.Add(time.Hour)
 		if v.deadline != nil {
 			v.proceedsAt = v.deadline.Time.Add(-time.Hour)
@@ -282,10 +282,10 @@ func (c case_) consent(v *verdict) {
 }
 
 // subjectOf is the subject that an approval names.
-func subjectOf(n v1alpha1.Notice) string { return strings.TrimSpace(n.Kind + " " + n.Subject) }
+func subjectOf(n v1beta1.Notice) string { return strings.TrimSpace(n.Kind + " " + n.Subject) }
 
 // share is how many of the nodes a budget allows at the same time.
-func share(b *v1alpha1.Budget, nodes int) int {
+func share(b *v1beta1.Budget, nodes int) int {
 	text, isPercent := strings.CutSuffix(b.MaxConcurrent.String(), "%")
 	n, err := strconv.Atoi(text)
 	if err != nil {

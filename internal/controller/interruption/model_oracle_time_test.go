@@ -3,7 +3,7 @@ package interruption
 import (
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -34,7 +34,7 @@ func (c case_) beginning(v *verdict) time.Time {
 }
 
 // inWindow is when a window allows an action with a soft deadline to begin.
-func (c case_) inWindow(w *v1alpha1.Window, deadline time.Time, notBefore time.Duration, hasNotBefore bool) time.Time {
+func (c case_) inWindow(w *v1beta1.Window, deadline time.Time, notBefore time.Duration, hasNotBefore bool) time.Time {
 	from, onTime := c.now, deadline.Add(-time.Hour)
 	if hasNotBefore {
 		from = latest(c.now, deadline.Add(-notBefore))
@@ -50,7 +50,7 @@ func (c case_) inWindow(w *v1alpha1.Window, deadline time.Time, notBefore time.D
 
 // opening is the start of the window that is open at a time, or else of the next one. All
 // schedules of the model open at multiples of ten minutes.
-func opening(w *v1alpha1.Window, at time.Time) time.Time {
+func opening(w *v1beta1.Window, at time.Time) time.Time {
 	opens := map[string]func(time.Time) bool{
 		"0 * * * *":    func(t time.Time) bool { return t.Minute() == 0 },
 		"*/10 * * * *": func(t time.Time) bool { return t.Minute()%10 == 0 },
@@ -66,7 +66,7 @@ func opening(w *v1alpha1.Window, at time.Time) time.Time {
 
 // extended is the deadline while Lifeboat sends heartbeats for a lifecycle hook: an hour from
 // the start of the drain, or from the first notice if that was earlier.
-func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
+func (c case_) extended(notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
 	a := c.record.Status.LifecycleHooks
 	if a == nil || len(a.Hooks) == 0 || a.WaitingSince == nil {
 		return stands
@@ -85,9 +85,9 @@ func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v
 	case firm(stands) && (a.RetainOnAbandon || stands.Time.Time.Before(at)):
 		return stands
 	case a.RetainOnAbandon:
-		return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineSoft)
+		return notice.At(at.Truncate(time.Second), v1beta1.DeadlineSoft)
 	}
-	return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineHard)
+	return notice.At(at.Truncate(time.Second), v1beta1.DeadlineHard)
 }
 
 // takenOut is the verdict for an instance that was detached from its Auto Scaling group: it is
@@ -96,16 +96,16 @@ func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v
 func (c case_) takenOut(v verdict) verdict {
 	d := c.record.Status.Drain
 	if d == nil || d.Replacement == nil || d.Replacement.Group == "" || v.instanceGone ||
-		d.Replacement.DetachTime == nil && d.Replacement.Phase != v1alpha1.ReplacementOrdered ||
+		d.Replacement.DetachTime == nil && d.Replacement.Phase != v1beta1.ReplacementOrdered ||
 		v.drainsNow() && v.deadline != nil {
 		return v
 	}
 	if !v.drains() {
-		v.action = v1alpha1.ActionDrain
+		v.action = v1beta1.ActionDrain
 	}
 	v.withdrawn, v.awaits, v.notBefore, v.proceedsAt = false, false, time.Time{}, time.Time{}
-	if v.deadline == nil || v.deadline.Type != v1alpha1.DeadlineHard {
-		v.deadline = notice.At(d.Replacement.OrderTime.Add(time.Hour).Truncate(time.Second), v1alpha1.DeadlineHard)
+	if v.deadline == nil || v.deadline.Type != v1beta1.DeadlineHard {
+		v.deadline = notice.At(d.Replacement.OrderTime.Add(time.Hour).Truncate(time.Second), v1beta1.DeadlineHard)
 	}
 	return v
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
@@ -251,8 +251,8 @@ func (e recorderOfEvents) Eventf(runtime.Object, runtime.Object, string, string,
 
 // enqueueRecord delivers a change of a record to the controllers whose predicates match.
 func (l *controllerProcess) enqueueRecord(c model.Change) {
-	was, _ := c.Old.(*v1alpha1.Interruption)
-	is, _ := c.New.(*v1alpha1.Interruption)
+	was, _ := c.Old.(*v1beta1.Interruption)
+	is, _ := c.New.(*v1beta1.Interruption)
 	switch {
 	case is == nil:
 		l.add("orphan "+was.Spec.NodeName, l.run.c.Now())
@@ -283,6 +283,6 @@ func isMarked(o client.Object) bool {
 	if o == nil {
 		return false
 	}
-	_, marked := o.GetAnnotations()[v1alpha1.AnnotationOriginalState]
+	_, marked := o.GetAnnotations()[v1beta1.AnnotationOriginalState]
 	return marked
 }

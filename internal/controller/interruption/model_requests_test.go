@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -72,7 +72,7 @@ func (b *bookkeeping) checkListed(q *model.Request, page *podHistory) {
 	if in == nil || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
 		return
 	}
-	if !slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
+	if !slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
 		b.run.fail("%s: the record does not list it", q)
 	}
 }
@@ -86,7 +86,7 @@ func (b *bookkeeping) checkSurgeRequest(q *model.Request) func(error) {
 		if err != nil || was == nil || is == nil {
 			return
 		}
-		if _, now := is.Labels[v1alpha1.LabelSurged]; now {
+		if _, now := is.Labels[v1beta1.LabelSurged]; now {
 			b.surges++
 			b.checkMayStop(q, was, b.pods[was.UID])
 		}
@@ -100,15 +100,15 @@ func (b *bookkeeping) checkSurgeRequest(q *model.Request) func(error) {
 func withoutSurge(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
 	p.ResourceVersion, p.Generation = "", 0
-	delete(p.Labels, v1alpha1.LabelSurged)
+	delete(p.Labels, v1beta1.LabelSurged)
 	delete(p.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	delete(p.Annotations, v1alpha1.AnnotationSurgeOrigin)
+	delete(p.Annotations, v1beta1.AnnotationSurgeOrigin)
 	return p
 }
 
 // isHeld reports whether an annotation holds a pod without an end.
 func isHeld(pod *corev1.Pod) bool {
-	return pod.Annotations[v1alpha1.AnnotationDoNotDisrupt] == "true" || pod.Annotations["karpenter.sh/do-not-disrupt"] == "true" ||
+	return pod.Annotations[v1beta1.AnnotationDoNotDisrupt] == "true" || pod.Annotations["karpenter.sh/do-not-disrupt"] == "true" ||
 		pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
 }
 
@@ -131,7 +131,7 @@ func (b *bookkeeping) checkMayStop(q *model.Request, pod *corev1.Pod, page *podH
 		b.run.fail("%s: it is not approved", q)
 	case ok && d.drains() && i.cordoned.IsZero() && b.run.Node(i.node) != nil && !lately && !d.instanceGone:
 		// A person may have just uncordoned it.
-		if n := b.run.Node(i.node); !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintInterrupted }) {
+		if n := b.run.Node(i.node); !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1beta1.TaintInterrupted }) {
 			b.run.fail("%s: node %s is not cordoned", q, i.node)
 		}
 	}
@@ -170,11 +170,11 @@ func (b *bookkeeping) checkLastCall(q *model.Request, pod *corev1.Pod, page *pod
 	if firm(d.deadline) {
 		lastCall = d.deadline.Time.Add(-modelMargin - time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second)
 	}
-	if held := isHeld(pod) && d.worth() != v1alpha1.DoNotDisruptIgnore && pod.DeletionTimestamp == nil; held {
+	if held := isHeld(pod) && d.worth() != v1beta1.DoNotDisruptIgnore && pod.DeletionTimestamp == nil; held {
 		// If a budget allows one disruption at a time, the first pods leave before their last
 		// call.
 		early := now.Before(lastCall) && len(b.run.BudgetsOf(pod)) == 0
-		if d.worth() == v1alpha1.DoNotDisruptRespect || lastCall.IsZero() || early {
+		if d.worth() == v1beta1.DoNotDisruptRespect || lastCall.IsZero() || early {
 			b.run.fail("%s: do-not-disrupt holds it (%s); last call %s", q, d.worth(), b.at(lastCall))
 		}
 	}
@@ -204,7 +204,7 @@ func (b *bookkeeping) checkTermination(q *model.Request) func(error) {
 	i, now := b.inst(id), b.run.c.Now()
 	if g := b.run.group; g != nil && g.takenOut(id) {
 		g.checkTermination(q, id)
-	} else if !ok || d.action != v1alpha1.ActionTerminate {
+	} else if !ok || d.action != v1beta1.ActionTerminate {
 		if now.Sub(i.changed) > behind && now.Sub(b.run.lastPolicyChange()) > behind {
 			b.run.fail("%s: policy does not say so: %s", q, d.notice.ID)
 		}
@@ -225,7 +225,7 @@ func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 		return func(error) {}
 	}
 	i := b.inst(instanceOf(n))
-	_, marked := n.Annotations[v1alpha1.AnnotationOriginalState]
+	_, marked := n.Annotations[v1beta1.AnnotationOriginalState]
 	if len(i.accepted) == 0 && !marked {
 		b.run.fail("%s: no Interruption is about it", q)
 	}
@@ -240,7 +240,7 @@ func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 		if !interrupted && mutate.IsMarked(is, mutate.MarkInterrupted) && !marked && !lately {
 			b.checkMayBegin(q, instanceOf(n))
 		}
-		if _, still := is.Annotations[v1alpha1.AnnotationOriginalState]; marked && !still {
+		if _, still := is.Annotations[v1beta1.AnnotationOriginalState]; marked && !still {
 			b.putBacks++
 			if interrupted && !lately && i.deletedAt.IsZero() {
 				b.checkRestored(was)

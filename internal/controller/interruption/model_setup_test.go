@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
@@ -59,7 +59,7 @@ func (r *modelRun) modelNode(name, id string) *corev1.Node {
 		n.Annotations = map[string]string{"who": "else"}
 	}
 	if r.c.Chance(.2) {
-		n.Labels[v1alpha1.LabelExcludeBalancers] = ""
+		n.Labels[v1beta1.LabelExcludeBalancers] = ""
 	}
 	if r.c.Chance(.2) && name != "n0" {
 		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
@@ -80,7 +80,7 @@ func (r *modelRun) drawApp(name string) *model.App {
 	}
 	switch r.c.Rand.IntN(8) {
 	case 0:
-		a.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+		a.Annotations = map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"}
 	case 1:
 		a.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": pick(r, "40s", "10m", "true", "soon")}
 	case 2:
@@ -89,8 +89,8 @@ func (r *modelRun) drawApp(name string) *model.App {
 	return a
 }
 
-func (r *modelRun) drawPolicy(name string) *v1alpha1.InterruptionPolicy {
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func (r *modelRun) drawPolicy(name string) *v1beta1.InterruptionPolicy {
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.Priority = int32(r.c.Rand.IntN(2))
 	switch r.c.Rand.IntN(4) {
 	case 0:
@@ -102,43 +102,43 @@ func (r *modelRun) drawPolicy(name string) *v1alpha1.InterruptionPolicy {
 		p.Spec.Rules = append(p.Spec.Rules, r.drawRule())
 	}
 	if r.c.Chance(.4) {
-		p.Spec.Budget = &v1alpha1.Budget{MaxConcurrent: pick(r, intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("30%"))}
+		p.Spec.Budget = &v1beta1.Budget{MaxConcurrent: pick(r, intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("30%"))}
 	}
 	if r.c.Chance(.3) {
-		p.Spec.Workloads = []v1alpha1.Workload{{
+		p.Spec.Workloads = []v1beta1.Workload{{
 			MatchOwnerKinds: []string{pick(r, "StatefulSet", "Deployment", "None")},
-			Order:           pick(r, "", v1alpha1.OrderFirst, v1alpha1.OrderLast),
-			Strategy:        pick(r, v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategyNever),
+			Order:           pick(r, "", v1beta1.OrderFirst, v1beta1.OrderLast),
+			Strategy:        pick(r, v1beta1.StrategyEvict, v1beta1.StrategySurge, v1beta1.StrategyNever),
 		}}
 	}
 	return p
 }
 
-func (r *modelRun) drawRule() v1alpha1.Rule {
-	rule := v1alpha1.Rule{
+func (r *modelRun) drawRule() v1beta1.Rule {
+	rule := v1beta1.Rule{
 		Kinds: []string{pick(r, "*", notice.KindSpotInterruption, notice.KindScheduledChange, notice.KindScheduledChange,
 			notice.KindRebalanceRecommendation, notice.KindInstanceStateChange, notice.KindInstanceStatus, notice.KindInstanceStatus)},
-		Action: pick(r, v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionTerminate,
-			v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionDrain),
+		Action: pick(r, v1beta1.ActionIgnore, v1beta1.ActionNotify, v1beta1.ActionCordon, v1beta1.ActionTerminate,
+			v1beta1.ActionDrain, v1beta1.ActionDrain, v1beta1.ActionDrain, v1beta1.ActionDrain),
 	}
 	if rule.Kinds[0] == notice.KindInstanceStatus && r.c.Chance(.8) { // the default terminates nothing
-		rule.Action = v1alpha1.ActionTerminate
+		rule.Action = v1beta1.ActionTerminate
 	}
-	if rule.Action == v1alpha1.ActionIgnore || rule.Action == v1alpha1.ActionNotify {
+	if rule.Action == v1beta1.ActionIgnore || rule.Action == v1beta1.ActionNotify {
 		return rule
 	}
 	if r.c.Chance(.3) {
-		rule.Window = &v1alpha1.Window{Schedule: pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *"), Duration: metav1.Duration{Duration: 10 * time.Minute}}
+		rule.Window = &v1beta1.Window{Schedule: pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *"), Duration: metav1.Duration{Duration: 10 * time.Minute}}
 	}
 	if r.c.Chance(.2) {
 		rule.NotBefore = &metav1.Duration{Duration: pick(r, 5*time.Minute, 2*time.Hour, 24*time.Hour)}
 	}
 	if r.c.Chance(.2) {
-		rule.Approval, rule.IfUnanswered = v1alpha1.ApprovalRequired, pick(r, "", v1alpha1.UnansweredWait, v1alpha1.UnansweredProceed)
+		rule.Approval, rule.IfUnanswered = v1beta1.ApprovalRequired, pick(r, "", v1beta1.UnansweredWait, v1beta1.UnansweredProceed)
 	}
-	if rule.Action != v1alpha1.ActionCordon && r.c.Chance(.5) {
-		rule.Strategy = v1alpha1.StrategySurge
+	if rule.Action != v1beta1.ActionCordon && r.c.Chance(.5) {
+		rule.Strategy = v1beta1.StrategySurge
 	}
-	rule.DoNotDisrupt = pick(r, "", v1alpha1.DoNotDisruptRespect, v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore)
+	rule.DoNotDisrupt = pick(r, "", v1beta1.DoNotDisruptRespect, v1beta1.DoNotDisruptUntilLastCall, v1beta1.DoNotDisruptIgnore)
 	return rule
 }

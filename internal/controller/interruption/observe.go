@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
@@ -26,9 +26,9 @@ import (
 // facts are what a pass observed, read once.
 type facts struct {
 	now time.Time
-	in  *v1alpha1.Interruption
+	in  *v1beta1.Interruption
 	// was is the status as it is written.
-	was v1alpha1.InterruptionStatus
+	was v1beta1.InterruptionStatus
 	// conflict is set where several nodes state the instance: nothing is done.
 	conflict *corroborate.ConflictError
 	// gone is why notices that the instance is gone do not count; nil: they do, or there
@@ -49,10 +49,10 @@ type facts struct {
 	gates       []drain.Gate
 	replacement capacity.State
 	group       membership.Membership
-	policies    []v1alpha1.InterruptionPolicy
-	pauses      []v1alpha1.Pause
+	policies    []v1beta1.InterruptionPolicy
+	pauses      []v1beta1.Pause
 	// pause is the one that stops the action; nil: none does.
-	pause *v1alpha1.Pause
+	pause *v1beta1.Pause
 	// barrierWait is how long the drain waits for other nodes to be cordoned before it
 	// looks again; zero: it does not wait.
 	barrierWait time.Duration
@@ -87,7 +87,7 @@ func (f *facts) refused() map[types.UID]string {
 }
 
 // observe reads what a decision needs.
-func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
+func (c *Controller) observe(ctx context.Context, in *v1beta1.Interruption, now time.Time) (*facts, error) {
 	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
 	if errors.As(err, &f.conflict) {
@@ -98,8 +98,8 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	}
-	var policies v1alpha1.InterruptionPolicyList
-	var pauses v1alpha1.PauseList
+	var policies v1beta1.InterruptionPolicyList
+	var pauses v1beta1.PauseList
 	if err := errors.Join(c.Client.List(ctx, &policies), c.Client.List(ctx, &pauses)); err != nil {
 		return nil, fmt.Errorf("listing policies and pauses: %w", err)
 	}
@@ -177,7 +177,7 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 // draining reports whether a pod was evicted before. A drain that began does not wait for
 // nodes that are interrupted later.
 func (f *facts) draining() bool {
-	return f.drain().Pods.Moved > 0 || slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool {
+	return f.drain().Pods.Moved > 0 || slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool {
 		return left.EvictionTime != nil
 	})
 }
@@ -195,12 +195,12 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 }
 
 // drain is the drain as it is written, for reading.
-func (f *facts) drain() *v1alpha1.DrainStatus { return record.Drain(&f.was) }
+func (f *facts) drain() *v1beta1.DrainStatus { return record.Drain(&f.was) }
 
 // mayDrain reports whether the node is drained now, or may be once policy has decided.
-func mayDrain(in *v1alpha1.Interruption) bool {
+func mayDrain(in *v1beta1.Interruption) bool {
 	d := in.Status.Decision
-	return d == nil || (record.Drains(d.Action) && !slices.Contains([]v1alpha1.Phase{
-		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued,
+	return d == nil || (record.Drains(d.Action) && !slices.Contains([]v1beta1.Phase{
+		v1beta1.PhaseScheduled, v1beta1.PhaseAwaitingApproval, v1beta1.PhaseQueued,
 	}, in.Status.Phase))
 }

@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // With mode Observe the record has the decision, and node, pods and instance are left alone.
 func TestObserveModeLeavesNodeAndPodsAlone(t *testing.T) {
-	for name, policy := range map[string]func(*v1alpha1.InterruptionPolicySpec){
-		"drain": func(*v1alpha1.InterruptionPolicySpec) {}, "terminate": terminate,
-		"cordon": func(s *v1alpha1.InterruptionPolicySpec) { s.Rules[0].Action = v1alpha1.ActionCordon },
+	for name, policy := range map[string]func(*v1beta1.InterruptionPolicySpec){
+		"drain": func(*v1beta1.InterruptionPolicySpec) {}, "terminate": terminate,
+		"cordon": func(s *v1beta1.InterruptionPolicySpec) { s.Rules[0].Action = v1beta1.ActionCordon },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(policy))

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -16,7 +16,7 @@ import (
 // observeOwners reads the owners of the pods, where some are surged.
 func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
 	f.surges = c.Owners != nil && (record.Surges(&d) ||
-		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
+		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1beta1.LabelSurged] != "" }))
 	if !f.surges || !f.podsKnown {
 		return nil
 	}

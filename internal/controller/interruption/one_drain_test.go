@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -78,11 +78,11 @@ func TestEarlierTerminationDoesNotCompleteNextDrain(t *testing.T) {
 	n.Labels["karpenter.sh/nodepool"] = "spot"
 	sick := impaired()
 	sick.Subject = "system"
-	w := newWorld(t, recordOf(rebalance(), sick), n, pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules = []v1alpha1.Rule{
-			{Kinds: []string{notice.KindInstanceStatus}, Action: v1alpha1.ActionTerminate},
-			{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionNotify},
-			{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain},
+	w := newWorld(t, recordOf(rebalance(), sick), n, pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules = []v1beta1.Rule{
+			{Kinds: []string{notice.KindInstanceStatus}, Action: v1beta1.ActionTerminate},
+			{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1beta1.ActionNotify},
+			{Kinds: []string{"*"}, Action: v1beta1.ActionDrain},
 		}
 	}))
 	w.loop.Cloud = &fakeTerminator{world: w, err: errors.New("OperationNotPermitted")}
@@ -102,7 +102,7 @@ func TestEarlierTerminationDoesNotCompleteNextDrain(t *testing.T) {
 	}
 	s := spot()
 	s.ReceivedTime, s.Time = metav1.NewMicroTime(w.now), metav1.NewTime(w.now)
-	s.Deadline = notice.At(w.now.Add(2*time.Minute), v1alpha1.DeadlineHard)
+	s.Deadline = notice.At(w.now.Add(2*time.Minute), v1beta1.DeadlineHard)
 	w.addNotices(s)
 	w.settle(time.Second)
 	w.settle(time.Second)
@@ -117,8 +117,8 @@ func TestHoldDelaysTermination(t *testing.T) {
 	cloud := &fakeTerminator{world: w}
 	w.loop.Cloud = cloud
 	until := metav1.NewTime(start.Add(2 * time.Hour))
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) {
-		s.Hold = &v1alpha1.UserAction{By: "dana", Time: metav1.NewMicroTime(start), Until: &until}
+	w.setStatement(func(s *v1beta1.InterruptionSpec) {
+		s.Hold = &v1beta1.UserAction{By: "dana", Time: metav1.NewMicroTime(start), Until: &until}
 	})
 	w.settle(time.Second)
 	for range 10 {
@@ -171,7 +171,7 @@ func TestHandledNoticesAreInSpec(t *testing.T) {
 func TestPlannedChangeSurvivesNodeDeletion(t *testing.T) {
 	due := start.Add(5 * 24 * time.Hour)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, due)), node("a", instance), pod("web-1"),
-		team(func(s *v1alpha1.InterruptionPolicySpec) {
+		team(func(s *v1beta1.InterruptionPolicySpec) {
 			s.Rules[0].NotBefore = &metav1.Duration{Duration: 6 * 24 * time.Hour}
 		}))
 	w.settle(time.Second)
@@ -221,7 +221,7 @@ func TestReplicaClockSkewDoesNotReopen(t *testing.T) {
 	if in.Status.CompletionTime == nil {
 		t.Fatalf("a recommendation of an hour ago is not over: %+v", in.Status)
 	}
-	if slices.Contains(reasons(in.Status), v1alpha1.ReasonReopened) {
+	if slices.Contains(reasons(in.Status), v1beta1.ReasonReopened) {
 		t.Error("the other clock reopened it")
 	}
 }
@@ -269,7 +269,7 @@ func TestStaleNodeCacheIsNotCordon(t *testing.T) {
 	over := spot()
 	over.ID, over.Withdrawn = "over", true
 	in := w.record()
-	in.Spec.Notices = []v1alpha1.Notice{over}
+	in.Spec.Notices = []v1beta1.Notice{over}
 	if err := w.client.Update(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -22,7 +22,7 @@ func (f *facts) rebooted(d policy.Decision) bool {
 // nothingLeft reports whether nothing is left to drain for after a reboot. An instance that has to
 // be terminated, or whose change was moved, is not done.
 func (f *facts) nothingLeft(d policy.Decision) bool {
-	return f.rebooted(d) && d.Action != v1alpha1.ActionTerminate && !f.isRescheduled(d) &&
+	return f.rebooted(d) && d.Action != v1beta1.ActionTerminate && !f.isRescheduled(d) &&
 		!f.isRetained() && !replacement.IsDetached(f.drain().Replacement)
 }
 
@@ -33,7 +33,7 @@ func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if d.InstanceGone || f.node == nil && f.endsInstance(d) {
 		return false
 	}
-	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices), func(n v1alpha1.Notice) bool {
+	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices), func(n v1beta1.Notice) bool {
 		if n.ID == d.Notice.ID || n.Withdrawn {
 			return false
 		}
@@ -52,8 +52,8 @@ func (f *facts) endsInstance(d policy.Decision) bool {
 }
 
 // isPlanned reports whether a notice is about a change in the future, which can be moved.
-func (f *facts) isPlanned(n *v1alpha1.Notice) bool {
-	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineSoft && n.Deadline.Time.After(f.now)
+func (f *facts) isPlanned(n *v1beta1.Notice) bool {
+	return n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineSoft && n.Deadline.Time.After(f.now)
 }
 
 // awaitsNode reports whether the node is gone and its instance may still run: a node that a
@@ -67,6 +67,6 @@ func (f *facts) awaitsNode(d policy.Decision) bool {
 // have its name: on EC2 these are DNS names, which are reused.
 func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
+		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool { return left.UID == pod.UID })
 	})
 }

@@ -7,24 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-func pauseOf(stops v1alpha1.PauseScope, from time.Duration, lasts time.Duration) *v1alpha1.Pause {
-	return &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: v1alpha1.PauseSpec{
+func pauseOf(stops v1beta1.PauseScope, from time.Duration, lasts time.Duration) *v1beta1.Pause {
+	return &v1beta1.Pause{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: v1beta1.PauseSpec{
 		By: "dana", Stops: stops, StartTime: metav1.NewTime(start.Add(from)), Until: metav1.NewTime(start.Add(from + lasts)),
 	}}
 }
 
 func (w *world) pausedNow() bool {
-	return meta.IsStatusConditionTrue(w.record().Status.Conditions, v1alpha1.ConditionPaused)
+	return meta.IsStatusConditionTrue(w.record().Status.Conditions, v1beta1.ConditionPaused)
 }
 
 func TestPauseStopsRequestUntilItEnds(t *testing.T) {
-	w := newWorld(t, recordOf(requested()), node("a", instance), pod("web-1"), pauseOf(v1alpha1.PauseDeferrable, 0, 3*time.Hour))
+	w := newWorld(t, recordOf(requested()), node("a", instance), pod("web-1"), pauseOf(v1beta1.PauseDeferrable, 0, 3*time.Hour))
 	w.settle(time.Second)
-	if s := w.record().Status; w.node().Spec.Unschedulable || !w.pausedNow() || s.Phase != v1alpha1.PhaseScheduled {
+	if s := w.record().Status; w.node().Spec.Unschedulable || !w.pausedNow() || s.Phase != v1beta1.PhaseScheduled {
 		t.Fatalf("cordoned %v, phase %s, %+v", w.node().Spec.Unschedulable, s.Phase, s.Conditions)
 	}
 	if want := 3*time.Hour - time.Second; w.wake != want {
@@ -50,7 +50,7 @@ func TestPauseStopsDrainInProgress(t *testing.T) {
 	if len(w.evictions) != 1 {
 		t.Fatalf("evicted %v", w.evictions)
 	}
-	p := pauseOf(v1alpha1.PauseDeferrable, 2*time.Second, time.Hour)
+	p := pauseOf(v1beta1.PauseDeferrable, 2*time.Second, time.Hour)
 	if err := w.client.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestPauseStopsDrainInProgress(t *testing.T) {
 	for range 5 {
 		w.settle(10 * time.Minute)
 	}
-	if s := w.record().Status; len(w.evictions) != 1 || s.Phase != v1alpha1.PhaseDraining || !w.node().Spec.Unschedulable {
+	if s := w.record().Status; len(w.evictions) != 1 || s.Phase != v1beta1.PhaseDraining || !w.node().Spec.Unschedulable {
 		t.Fatalf("evicted %v, phase %s", w.evictions, s.Phase)
 	}
 	if err := w.client.Delete(t.Context(), p); err != nil {
@@ -72,7 +72,7 @@ func TestPauseStopsDrainInProgress(t *testing.T) {
 }
 
 func TestPauseLeavesReclaimsUnlessEverything(t *testing.T) {
-	for stops, evicted := range map[v1alpha1.PauseScope]int{v1alpha1.PauseDeferrable: 1, v1alpha1.PauseEverything: 0} {
+	for stops, evicted := range map[v1beta1.PauseScope]int{v1beta1.PauseDeferrable: 1, v1beta1.PauseEverything: 0} {
 		t.Run(string(stops), func(t *testing.T) {
 			w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pauseOf(stops, 0, time.Hour))
 			for range 13 {
@@ -101,7 +101,7 @@ func TestPauseDoesNotUseUpDrainTimeout(t *testing.T) {
 	if begun.IsZero() {
 		t.Fatal("it has not begun")
 	}
-	if err := w.client.Create(t.Context(), pauseOf(v1alpha1.PauseDeferrable, 2*time.Second, 10*time.Hour)); err != nil {
+	if err := w.client.Create(t.Context(), pauseOf(v1beta1.PauseDeferrable, 2*time.Second, 10*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	for range 11 {

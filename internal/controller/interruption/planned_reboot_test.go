@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -63,7 +63,7 @@ func TestRebootedNodeIsNotCordonedAgain(t *testing.T) {
 		t.Errorf("cordoned after %d of 3 passes, pods %v asked", marks, w.asked)
 	}
 	w.same(before)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseCompleted {
 		t.Errorf("phase %s", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestRebootEndsTheDrainOfPodsThatWait(t *testing.T) {
 	w.setBudget(1)
 	w.settle(time.Minute)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseCompleted || len(w.asked) > 0 {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseCompleted || len(w.asked) > 0 {
 		t.Errorf("phase %s, pods %v asked", got.Phase, w.asked)
 	}
 }

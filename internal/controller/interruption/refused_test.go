@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -53,7 +53,7 @@ func TestRejectedEvictionIsRetriedAtLastCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := pod("batch-1")
-			kept.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+			kept.Annotations = map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"}
 			w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), kept)
 			w.refuse = err
 			passes, last := w.queued(start.Add(2 * time.Minute))
@@ -68,7 +68,7 @@ func TestRejectedEvictionIsRetriedAtLastCall(t *testing.T) {
 
 func TestRejectedEvictionOfPlannedChangeIsRetried(t *testing.T) {
 	deadline := start.Add(3 * time.Hour)
-	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, deadline)), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, deadline)), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
 		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
 	}))
 	w.refuse = deniedBy(http.StatusForbidden)

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -45,7 +45,7 @@ func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 // notifications changed, and replaced the instances whose replacements changed.
 func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <-chan event.TypedGenericEvent[string]) error {
 	// A manager indexes before its caches start, so no context is needed.
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Interruption{}, byNode, nodesOf); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta1.Interruption{}, byNode, nodesOf); err != nil {
 		return fmt.Errorf("indexing interruptions by node: %w", err)
 	}
 	b := ctrl.NewControllerManagedBy(mgr)
@@ -54,12 +54,12 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 	}
 	return b.
 		Named("interruption").
-		Watches(&v1alpha1.Interruption{}, c.feedBarrier(enqueue(c.itself))).
-		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(slotPredicate)).
+		Watches(&v1beta1.Interruption{}, c.feedBarrier(enqueue(c.itself))).
+		Watches(&v1beta1.Interruption{}, enqueue(c.queued), builder.WithPredicates(slotPredicate)).
 		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).
-		Watches(&v1alpha1.InterruptionPolicy{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
-		Watches(&v1alpha1.Pause{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
+		Watches(&v1beta1.InterruptionPolicy{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
+		Watches(&v1beta1.Pause{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
@@ -122,7 +122,7 @@ func enqueue[O any](concerned func(context.Context, O) requests) handler.TypedFu
 }
 
 func (c *Controller) itself(_ context.Context, o client.Object) requests {
-	in, ok := o.(*v1alpha1.Interruption)
+	in, ok := o.(*v1beta1.Interruption)
 	if !ok {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (c *Controller) ofNode(ctx context.Context, node client.Object) requests {
 }
 
 func (c *Controller) ofNodeName(ctx context.Context, name string) requests {
-	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true }, client.MatchingFields{byNode: name})
+	return c.unfinished(ctx, func(*v1beta1.Interruption) bool { return true }, client.MatchingFields{byNode: name})
 }
 
 // byNode is the index of Interruptions by node; it is no path of the object.
@@ -146,7 +146,7 @@ const byNode = "lifeboat.node"
 
 // nodesOf are the keys of an Interruption in that index.
 func nodesOf(o client.Object) []string {
-	in, ok := o.(*v1alpha1.Interruption)
+	in, ok := o.(*v1beta1.Interruption)
 	if !ok {
 		return nil
 	}
@@ -159,8 +159,8 @@ func nodesOf(o client.Object) []string {
 
 // unfinished returns the Interruptions that match and are not finished. It reads the cache
 // without copies: there may be thousands.
-func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) requests {
-	var list v1alpha1.InterruptionList
+func (c *Controller) unfinished(ctx context.Context, matches func(*v1beta1.Interruption) bool, only ...client.ListOption) requests {
+	var list v1beta1.InterruptionList
 	if err := c.Client.List(ctx, &list, append(only, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "listing interruptions from the cache")
 		return nil

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -40,8 +40,8 @@ var (
 	slotPredicate = predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
-			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
+			was, ok1 := e.ObjectOld.(*v1beta1.Interruption)
+			is, ok2 := e.ObjectNew.(*v1beta1.Interruption)
 			return ok1 && ok2 && (record.Frees(&was.Status, &is.Status) || !notice.Finished(was) && notice.Finished(is))
 		},
 	}
@@ -49,34 +49,34 @@ var (
 
 // queued returns the Interruptions that wait for a slot.
 func (c *Controller) queued(ctx context.Context, _ client.Object) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return in.Status.Phase == v1alpha1.PhaseQueued })
+	return c.unfinished(ctx, func(in *v1beta1.Interruption) bool { return in.Status.Phase == v1beta1.PhaseQueued })
 }
 
 // ofReplacement returns the Interruption that a replacement is for, and those whose
 // replacements wait to be ordered.
 func (c *Controller) ofReplacement(ctx context.Context, instanceID string) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
+	return c.unfinished(ctx, func(in *v1beta1.Interruption) bool {
 		s := record.Drain(&in.Status).Replacement
-		return in.Spec.InstanceID == instanceID || s != nil && s.Phase == v1alpha1.ReplacementQueued
+		return in.Spec.InstanceID == instanceID || s != nil && s.Phase == v1beta1.ReplacementQueued
 	})
 }
 
 // ofBudget returns the Interruptions with a pod in the budget's namespace that is not
 // evicted yet.
 func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
-		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool {
+	return c.unfinished(ctx, func(in *v1beta1.Interruption) bool {
+		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool {
 			return left.EvictionTime == nil && left.Namespace == budget.GetNamespace()
 		})
 	})
 }
 
 func (c *Controller) all(ctx context.Context, _ client.Object) requests {
-	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
+	return c.unfinished(ctx, func(*v1beta1.Interruption) bool { return true })
 }
 
 func (c *Controller) ofName(ctx context.Context, name string) requests {
-	var in v1alpha1.Interruption
+	var in v1beta1.Interruption
 	if name == "" || c.Client.Get(ctx, client.ObjectKey{Name: name}, &in) != nil {
 		return nil // it is deleted
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -23,15 +23,15 @@ import (
 const newInstance = "i-0aaaaaaaaaaaaaaaa"
 
 func notInService() corev1.Taint {
-	return corev1.Taint{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}
+	return corev1.Taint{Key: v1beta1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}
 }
 
-func (g *scaledGroup) replaces() v1alpha1.ReplacementStatus {
+func (g *scaledGroup) replaces() v1beta1.ReplacementStatus {
 	g.t.Helper()
 	if s := record.Drain(&g.record().Status).Replacement; s != nil {
 		return *s
 	}
-	return v1alpha1.ReplacementStatus{}
+	return v1beta1.ReplacementStatus{}
 }
 
 // untaint removes the taints of a node.
@@ -56,33 +56,33 @@ func TestGroupLaunchesReplacement(t *testing.T) {
 	g.launch("i-0bbbbbbbbbbbbbbbb", "Pending") // for a reason of its own
 	g.look()
 	g.run(5*time.Second, nil)
-	if s := g.replaces(); len(g.detached) != 1 || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime == nil || len(s.PreexistingInstanceIDs) != 1 {
+	if s := g.replaces(); len(g.detached) != 1 || s.Phase != v1beta1.ReplacementOrdered || s.DetachTime == nil || len(s.PreexistingInstanceIDs) != 1 {
 		t.Fatalf("taken out at %v: %+v", g.detached, s)
 	}
 	g.launch(newInstance, "Pending")
 	g.states["i-0bbbbbbbbbbbbbbbb"] = "InService"
 	g.boot("apart", "i-0bbbbbbbbbbbbbbbb")
 	g.run(10*time.Second, nil)
-	if s := g.replaces(); s.Phase != v1alpha1.ReplacementLaunched || s.InstanceID != newInstance {
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementLaunched || s.InstanceID != newInstance {
 		t.Fatalf("%+v", s)
 	}
 	g.boot("new", newInstance, notInService())
 	g.run(10*time.Second, nil)
 	g.states[newInstance] = "InService"
 	g.run(10*time.Second, nil)
-	if s := g.replaces(); s.Phase != v1alpha1.ReplacementLaunched || len(g.asked) > 0 {
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementLaunched || len(g.asked) > 0 {
 		t.Fatalf("pods %v were asked to stop while the replacement has its startup taint: %+v", g.asked, s)
 	}
 	g.untaint("new")
 	g.run(40*time.Second, g.stopsIn(20*time.Second))
 	in := g.record()
-	if s := g.replaces(); s.Phase != v1alpha1.ReplacementReady || s.NodeName != "new" || record.Drain(&in.Status).Pods.Moved != 1 {
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementReady || s.NodeName != "new" || record.Drain(&in.Status).Pods.Moved != 1 {
 		t.Fatalf("%+v, pods %+v", s, record.Drain(&in.Status).Pods)
 	}
 	if len(g.ended) != 1 || len(g.detached) != 1 {
 		t.Errorf("terminated %v, taken out at %v", g.ended, g.detached)
 	}
-	for _, reason := range []string{v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonDetached, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonTerminated} {
+	for _, reason := range []string{v1beta1.ReasonReplacementOrdered, v1beta1.ReasonDetached, v1beta1.ReasonReplacementReady, v1beta1.ReasonTerminated} {
 		found := false
 		for _, e := range in.Status.Timeline {
 			found = found || e.Reason == reason
@@ -109,7 +109,7 @@ func TestTerminatedInstanceAwaitsNoPlannedChange(t *testing.T) {
 	g.ec2 = map[string]cloud.Instance{instance: {State: "terminated"}}
 	g.remove(g.node())
 	g.run(3*time.Minute, nil)
-	if got := g.record().Status; got.Phase != v1alpha1.PhaseCompleted || len(g.ended) != 1 {
+	if got := g.record().Status; got.Phase != v1beta1.PhaseCompleted || len(g.ended) != 1 {
 		t.Errorf("phase %s, terminated %v", got.Phase, g.ended)
 	}
 }
@@ -128,14 +128,14 @@ func TestPodsLeaveByLastCall(t *testing.T) {
 func TestDetachPreconditions(t *testing.T) {
 	t.Parallel()
 	reboot := spot()
-	reboot.Kind, reboot.InstanceAction, reboot.Deadline = notice.KindScheduledChange, notice.ActionReboot, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	reboot.Kind, reboot.InstanceAction, reboot.Deadline = notice.KindScheduledChange, notice.ActionReboot, notice.At(start.Add(30*time.Minute), v1beta1.DeadlineSoft)
 	drill := spot()
 	drill.Drill = true
-	before := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
-		Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore,
+	before := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
+		Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Replacement: v1beta1.ReplacementBefore,
 	}}}}
 	for want, test := range map[string]struct {
-		notice v1alpha1.Notice
+		notice v1beta1.Notice
 		is     func(*scaledGroup)
 	}{
 		replacement.ReasonLaunchSuspended: {spot(), func(g *scaledGroup) { g.group.Suspended = []string{"AZRebalance", "Launch"} }},
@@ -155,7 +155,7 @@ func TestDetachPreconditions(t *testing.T) {
 		g.look()
 		g.run(65*time.Second, nil)
 		s := g.replaces()
-		if s.Reason != want || s.Phase != v1alpha1.NoReplacement || len(g.detached) > 0 {
+		if s.Reason != want || s.Phase != v1beta1.NoReplacement || len(g.detached) > 0 {
 			t.Errorf("%s: taken out at %v: %+v", want, g.detached, s)
 		}
 		if _, asked := g.asked["web-1"]; !asked {
@@ -172,13 +172,13 @@ func TestDetachPreconditions(t *testing.T) {
 func TestNoDetachWithoutPermissionToTerminate(t *testing.T) {
 	t.Parallel()
 	retired := spot()
-	retired.Kind, retired.Source, retired.Deadline = notice.KindScheduledChange, notice.SourceEC2, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
-	before := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
-		Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore,
+	retired.Kind, retired.Source, retired.Deadline = notice.KindScheduledChange, notice.SourceEC2, notice.At(start.Add(30*time.Minute), v1beta1.DeadlineSoft)
+	before := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
+		Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Replacement: v1beta1.ReplacementBefore,
 	}}}}
 	denied := &cloud.DeniedError{Err: errors.New("UnauthorizedOperation"), Fix: "allow ec2:TerminateInstances"}
 	for name, tc := range map[string]struct {
-		notice          v1alpha1.Notice
+		notice          v1beta1.Notice
 		says            error
 		detached, tried int
 	}{
@@ -205,7 +205,7 @@ func TestThrottledDetachIsRetried(t *testing.T) {
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
 	g.refuse = fmt.Errorf("Throttling: %w", cloud.ErrBusy)
 	g.run(12*time.Second, nil)
-	if s := g.replaces(); len(g.detached) != 0 || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime != nil {
+	if s := g.replaces(); len(g.detached) != 0 || s.Phase != v1beta1.ReplacementOrdered || s.DetachTime != nil {
 		t.Fatalf("%+v", s)
 	}
 	g.refuse = nil
@@ -219,12 +219,12 @@ func TestReplacementIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	other := recordOf(spot())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
-	record.EnsureDrain(&other.Status).Replacement = &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementLaunched, Group: "workers", InstanceID: newInstance}
+	record.EnsureDrain(&other.Status).Replacement = &v1beta1.ReplacementStatus{Phase: v1beta1.ReplacementLaunched, Group: "workers", InstanceID: newInstance}
 	g := withGroup(t, recordOf(spot()), other, pod("web-1"))
 	g.run(3*time.Second, nil)
 	g.launch(newInstance, "Pending")
 	g.run(10*time.Second, nil)
-	if s := g.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.InstanceID != "" {
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementOrdered || s.InstanceID != "" {
 		t.Fatalf("it uses another's replacement: %+v", s)
 	}
 	g.launch("i-0cccccccccccccccc", "Pending")
@@ -247,7 +247,7 @@ func TestNoticeWithdrawnAfterDetach(t *testing.T) {
 	t.Parallel()
 	planned := spot()
 	planned.Kind, planned.Subject, planned.InstanceAction, planned.Source = notice.KindScheduledChange, "arn", notice.ActionStop, notice.SourceEC2
-	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	planned.Deadline = notice.At(start.Add(30*time.Minute), v1beta1.DeadlineSoft)
 	for name, change := range map[string]func(*scaledGroup){
 		"the change is cancelled": func(g *scaledGroup) {
 			n := *planned.DeepCopy()
@@ -257,12 +257,12 @@ func TestNoticeWithdrawnAfterDetach(t *testing.T) {
 		},
 		"the change is moved by days": func(g *scaledGroup) {
 			n := *planned.DeepCopy()
-			n.ID, n.Time, n.Deadline = "later", metav1.NewTime(g.now), notice.At(g.now.AddDate(0, 0, 5), v1alpha1.DeadlineSoft)
+			n.ID, n.Time, n.Deadline = "later", metav1.NewTime(g.now), notice.At(g.now.AddDate(0, 0, 5), v1beta1.DeadlineSoft)
 			n.ReceivedTime = metav1.NewMicroTime(g.now)
 			g.addNotices(n)
 		},
 		"policy says Ignore now": func(g *scaledGroup) {
-			p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}}}
+			p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionIgnore}}}}
 			if err := g.client.Create(g.t.Context(), p); err != nil {
 				g.t.Fatal(err)
 			}
@@ -295,11 +295,11 @@ func TestUnsentDetachIsCancelled(t *testing.T) {
 	t.Parallel()
 	planned := spot()
 	planned.Kind, planned.Subject, planned.InstanceAction, planned.Source = notice.KindScheduledChange, "arn", notice.ActionStop, notice.SourceEC2
-	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	planned.Deadline = notice.At(start.Add(30*time.Minute), v1beta1.DeadlineSoft)
 	g := withGroup(t, recordOf(planned), pod("web-1"))
 	g.refuse = errors.New("the network is down")
 	g.run(3*time.Second, nil)
-	if s := g.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime != nil {
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementOrdered || s.DetachTime != nil {
 		t.Fatalf("%+v", s)
 	}
 	planned.ID, planned.Withdrawn, planned.Time = "over", true, metav1.NewTime(g.now)
@@ -307,7 +307,7 @@ func TestUnsentDetachIsCancelled(t *testing.T) {
 	g.addNotices(planned)
 	g.restart()
 	g.run(2*time.Minute, nil)
-	if in := g.record(); in.Status.Phase != v1alpha1.PhaseCancelled || g.node().Spec.Unschedulable || len(g.asked)+len(g.ended) > 0 {
+	if in := g.record(); in.Status.Phase != v1beta1.PhaseCancelled || g.node().Spec.Unschedulable || len(g.asked)+len(g.ended) > 0 {
 		t.Errorf("phase %s, asked %v, terminated %v: %+v", in.Status.Phase, g.asked, g.ended, record.Drain(&in.Status).Replacement)
 	}
 }

@@ -7,12 +7,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-func requested() v1alpha1.Notice {
+func requested() v1beta1.Notice {
 	n := spot()
 	n.Kind, n.Source, n.Deadline, n.InstanceAction = notice.KindRequested, notice.SourceUser, nil, ""
 	return n
@@ -31,7 +31,7 @@ func TestRequestedDrainEndsNoInstance(t *testing.T) {
 	for range 30 {
 		w.settle(10 * time.Minute)
 	}
-	if s := w.record().Status; len(cloud.asked) > 0 || s.Phase != v1alpha1.PhaseDrained || !w.node().Spec.Unschedulable {
+	if s := w.record().Status; len(cloud.asked) > 0 || s.Phase != v1beta1.PhaseDrained || !w.node().Spec.Unschedulable {
 		t.Errorf("after five hours: terminated %v, phase %s, cordoned %v", cloud.asked, s.Phase, w.node().Spec.Unschedulable)
 	}
 	in := w.record()
@@ -57,7 +57,7 @@ func TestRequestedDrainKeepsNodeClaim(t *testing.T) {
 	for range 10 {
 		k.settle(time.Minute)
 	}
-	if k.claim("web-x7k2p") == nil || len(k.forwarded) > 0 || k.record().Status.Phase != v1alpha1.PhaseDrained {
+	if k.claim("web-x7k2p") == nil || len(k.forwarded) > 0 || k.record().Status.Phase != v1beta1.PhaseDrained {
 		t.Errorf("the NodeClaim is there: %v; sent %v; phase %s", k.claim("web-x7k2p") != nil, k.forwarded, k.record().Status.Phase)
 	}
 }
@@ -77,7 +77,7 @@ func TestRequestedDrainDetachesNothing(t *testing.T) {
 // The time of a request ends nothing, so no pod loses grace.
 func TestRequestedTimeOverridesBudgetWithFullGrace(t *testing.T) {
 	n := requested()
-	n.Deadline = notice.At(start.Add(10*time.Minute), v1alpha1.DeadlineEstimated)
+	n.Deadline = notice.At(start.Add(10*time.Minute), v1beta1.DeadlineEstimated)
 	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), budget(0))
 	w.settle(time.Second)
 	w.settle(5 * time.Minute)

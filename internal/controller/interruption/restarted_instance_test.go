@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -41,7 +41,7 @@ func TestStopCompletesWhenInstanceRuns(t *testing.T) {
 			if len(w.evictions) > 0 || len(w.deletions) != tc.deleted || mutate.IsMarked(w.node(), mutate.MarkAtRisk) {
 				t.Errorf("evicted %v, deleted %v, node %+v", w.evictions, w.deletions, w.node().Spec)
 			}
-			if in := w.record(); in.Status.Phase != v1alpha1.PhaseCancelled {
+			if in := w.record(); in.Status.Phase != v1beta1.PhaseCancelled {
 				t.Errorf("the record is %s: %+v", in.Status.Phase, in.Status.Conditions)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -20,10 +20,10 @@ import (
 )
 
 // planned is what AWS Health says of a change of the instance.
-func planned(id, what string, at time.Time) v1alpha1.Notice {
+func planned(id, what string, at time.Time) v1beta1.Notice {
 	n := spot()
 	n.ID, n.Kind, n.InstanceAction, n.Subject = id, notice.KindScheduledChange, what, "arn:aws:health:event"
-	n.Deadline = notice.At(at, v1alpha1.DeadlineSoft)
+	n.Deadline = notice.At(at, v1beta1.DeadlineSoft)
 	n.EventTypeCode = "AWS_EC2_INSTANCE_STOP_SCHEDULED"
 	return n
 }
@@ -42,7 +42,7 @@ func TestScheduledStopChangesNothingToday(t *testing.T) {
 	w.settle(time.Second)
 	w.same(before)
 	got := w.record().Status
-	if got.Phase != v1alpha1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(record.Drain(&got).PendingPods) > 0 {
+	if got.Phase != v1beta1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(record.Drain(&got).PendingPods) > 0 {
 		t.Errorf("phase %s, deadline %v, pods %v", got.Phase, got.Deadline, record.Drain(&got).PendingPods)
 	}
 	if want := due.Add(-time.Hour).Sub(w.now); w.wake != want {
@@ -67,7 +67,7 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	w.addNotices(closed)
 	w.settle(time.Minute)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseCancelled || got.CompletionTime == nil || record.Drain(&got).Pods.Waiting != 0 {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseCancelled || got.CompletionTime == nil || record.Drain(&got).Pods.Waiting != 0 {
 		t.Errorf("phase %s, completed %v, pods %+v", got.Phase, got.CompletionTime, record.Drain(&got).Pods)
 	}
 }
@@ -82,7 +82,7 @@ func TestClosedChangeStaysCompleted(t *testing.T) {
 	closed.Withdrawn = true
 	w.addNotices(closed)
 	w.settle(time.Minute)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseCompleted {
 		t.Errorf("phase %s", got)
 	}
 }
@@ -103,7 +103,7 @@ func TestRebootedNodeIsRestored(t *testing.T) {
 	}
 	w.settle(time.Minute)
 	w.same(before)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseCompleted {
 		t.Errorf("phase %s", got)
 	}
 }
@@ -127,7 +127,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	}
 	w.settle(31 * time.Minute)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseScheduled || got.CompletionTime != nil || !got.Deadline.Time.Time.Equal(due) {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseScheduled || got.CompletionTime != nil || !got.Deadline.Time.Time.Equal(due) {
 		t.Errorf("phase %s, completed %v, deadline %v", got.Phase, got.CompletionTime, got.Deadline)
 	}
 	calledOff := planned("h3", notice.ActionStop, due)
@@ -152,7 +152,7 @@ func TestMaintenanceKeepsMarkUntilWindowEnds(t *testing.T) {
 	w.settle(time.Second)
 	w.same(before)
 	w.settle(2 * time.Hour)
-	if !mutate.IsMarked(w.node(), mutate.MarkAtRisk) || w.record().Status.Phase != v1alpha1.PhaseNotified {
+	if !mutate.IsMarked(w.node(), mutate.MarkAtRisk) || w.record().Status.Phase != v1beta1.PhaseNotified {
 		t.Errorf("not marked; phase %s", w.record().Status.Phase)
 	}
 	w.settle(2*time.Hour + 10*time.Minute)
@@ -183,17 +183,17 @@ func TestDrillsAreReported(t *testing.T) {
 // A sick instance is drained now, although a change is planned for later.
 func TestPlannedChangeDoesNotHideFailingInstance(t *testing.T) {
 	t.Parallel()
-	sick := v1alpha1.Notice{
+	sick := v1beta1.Notice{
 		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status", EventTypeCode: "instance status",
 		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start.Add(time.Second)),
 	}
 	n := node("a", instance)
 	n.Labels["karpenter.sh/nodepool"] = "pool"
-	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)), sick), n, pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules = []v1alpha1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1alpha1.ActionTerminate}}
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)), sick), n, pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules = []v1beta1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1beta1.ActionTerminate}}
 	}))
 	w.settle(2 * time.Second)
-	if s := w.record().Status; s.Decision.Action != v1alpha1.ActionTerminate || len(w.asked) == 0 {
+	if s := w.record().Status; s.Decision.Action != v1beta1.ActionTerminate || len(w.asked) == 0 {
 		t.Errorf("phase %s, %s: %s", s.Phase, s.Kind, s.Decision.Message)
 	}
 }
@@ -206,13 +206,13 @@ func TestIgnoredChangeDoesNotHideStop(t *testing.T) {
 	reboot := planned("m1", notice.ActionReboot, start.Add(2*time.Hour+55*time.Minute))
 	reboot.Subject, reboot.EventTypeCode = "ev-1", "system-reboot"
 	for name, tc := range map[string]struct {
-		first v1alpha1.Notice
-		rules []v1alpha1.Rule
+		first v1beta1.Notice
+		rules []v1beta1.Rule
 	}{
 		"maintenance that only marks": {maintenance, nil},
-		"a reboot that is ignored": {reboot, []v1alpha1.Rule{
-			{Kinds: []string{"ScheduledChange"}, EventTypeCodes: []string{"*reboot*"}, Action: v1alpha1.ActionIgnore},
-			{Kinds: []string{"ScheduledChange"}, Action: v1alpha1.ActionDrain},
+		"a reboot that is ignored": {reboot, []v1beta1.Rule{
+			{Kinds: []string{"ScheduledChange"}, EventTypeCodes: []string{"*reboot*"}, Action: v1beta1.ActionIgnore},
+			{Kinds: []string{"ScheduledChange"}, Action: v1beta1.ActionDrain},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestIgnoredChangeDoesNotHideStop(t *testing.T) {
 			stop := planned("h1", notice.ActionStop, start.Add(3*time.Hour))
 			objects := []client.Object{recordOf(tc.first, stop), node("a", instance), pod("web-1")}
 			if tc.rules != nil {
-				objects = append(objects, team(func(s *v1alpha1.InterruptionPolicySpec) { s.Rules = tc.rules }))
+				objects = append(objects, team(func(s *v1beta1.InterruptionPolicySpec) { s.Rules = tc.rules }))
 			}
 			w := newWorld(t, objects...)
 			for w.now.Before(start.Add(2*time.Hour+time.Minute)) && len(w.asked) == 0 {

@@ -14,7 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
@@ -24,20 +24,20 @@ import (
 )
 
 // team is a policy for every node with one rule that drains.
-func team(change func(*v1alpha1.InterruptionPolicySpec)) *v1alpha1.InterruptionPolicy {
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1alpha1.InterruptionPolicySpec{
-		Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain}},
+func team(change func(*v1beta1.InterruptionPolicySpec)) *v1beta1.InterruptionPolicy {
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1beta1.InterruptionPolicySpec{
+		Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain}},
 	}}
 	change(&p.Spec)
 	return p
 }
 
-func needsApproval(s *v1alpha1.InterruptionPolicySpec) {
-	s.Rules[0].Approval = v1alpha1.ApprovalRequired
+func needsApproval(s *v1beta1.InterruptionPolicySpec) {
+	s.Rules[0].Approval = v1beta1.ApprovalRequired
 }
 
 // setStatement changes the approval or hold of the record.
-func (w *world) setStatement(change func(*v1alpha1.InterruptionSpec)) {
+func (w *world) setStatement(change func(*v1beta1.InterruptionSpec)) {
 	w.t.Helper()
 	in := w.record()
 	change(&in.Spec)
@@ -46,8 +46,8 @@ func (w *world) setStatement(change func(*v1alpha1.InterruptionSpec)) {
 	}
 }
 
-func (w *world) by(about string) *v1alpha1.UserAction {
-	return &v1alpha1.UserAction{By: "alice", Time: metav1.NewMicroTime(w.now), About: about, Note: "go"}
+func (w *world) by(about string) *v1beta1.UserAction {
+	return &v1beta1.UserAction{By: "alice", Time: metav1.NewMicroTime(w.now), About: about, Note: "go"}
 }
 
 // about is the subject that an approval of planned must name.
@@ -59,17 +59,17 @@ func TestNoActionBeforeApproval(t *testing.T) {
 	w.settle(time.Second)
 	w.settle(25 * time.Minute)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseAwaitingApproval || len(w.evictions) > 0 {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseAwaitingApproval || len(w.evictions) > 0 {
 		t.Fatalf("phase %s, evictions %v", got.Phase, w.evictions)
 	}
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
+	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	got := w.record().Status
-	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1beta1.PhaseDraining {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
 	}
-	if !slices.ContainsFunc(got.Timeline, func(e v1alpha1.TimelineEntry) bool {
-		return e.Reason == v1alpha1.ReasonApproved && e.Message == "approved by alice: go"
+	if !slices.ContainsFunc(got.Timeline, func(e v1beta1.TimelineEntry) bool {
+		return e.Reason == v1beta1.ReasonApproved && e.Message == "approved by alice: go"
 	}) {
 		t.Errorf("timeline %v", reasons(got))
 	}
@@ -88,16 +88,16 @@ func TestUnapprovedChangeEndsAtDeadline(t *testing.T) {
 
 func TestApprovalOfOtherChangeIsIgnored(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), node("a", instance), pod("web-1"), team(needsApproval))
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(notice.KindSpotInterruption) })
+	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Approval = w.by(notice.KindSpotInterruption) })
 	w.settle(time.Second)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseAwaitingApproval {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseAwaitingApproval {
 		t.Errorf("phase %s", got)
 	}
 }
 
 func TestUserHoldsDrainUntilLastCall(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
+	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
 	if got := w.record().Status; len(w.evictions) > 0 || record.Drain(&got).Pods.Waiting != 1 {
 		t.Fatalf("evictions %v, pods %+v", w.evictions, record.Drain(&got).Pods)
@@ -110,11 +110,11 @@ func TestUserHoldsDrainUntilLastCall(t *testing.T) {
 
 func TestReleasedNodeContinues(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
+	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
-	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = nil })
+	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Hold = nil })
 	w.settle(time.Second)
-	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1alpha1.ReasonReleased) {
+	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1beta1.ReasonReleased) {
 		t.Errorf("evictions %v, timeline %v", w.evictions, got)
 	}
 }
@@ -132,7 +132,7 @@ func TestDrainIsRevertedWhenDeadlineMoves(t *testing.T) {
 	w.settle(2 * time.Minute)
 	w.same(before)
 	got := w.record().Status
-	if got.Phase != v1alpha1.PhaseScheduled || !slices.Contains(reasons(got), v1alpha1.ReasonPostponed) || !got.Deadline.Time.Equal(&moved.Deadline.Time) {
+	if got.Phase != v1beta1.PhaseScheduled || !slices.Contains(reasons(got), v1beta1.ReasonPostponed) || !got.Deadline.Time.Equal(&moved.Deadline.Time) {
 		t.Errorf("phase %s, deadline %v, timeline %v", got.Phase, got.Deadline, reasons(got))
 	}
 	w.settle(w.wake)
@@ -142,7 +142,7 @@ func TestDrainIsRevertedWhenDeadlineMoves(t *testing.T) {
 }
 
 // fleet is nodes a, b, c … with a record each, all of the same change.
-func fleet(t *testing.T, n int, policy *v1alpha1.InterruptionPolicy, due time.Time) *world {
+func fleet(t *testing.T, n int, policy *v1beta1.InterruptionPolicy, due time.Time) *world {
 	w := newWorld(t, policy)
 	for i := range n {
 		id := fmt.Sprintf("i-%017d", i)
@@ -165,7 +165,7 @@ func fleet(t *testing.T, n int, policy *v1alpha1.InterruptionPolicy, due time.Ti
 func (w *world) each(after time.Duration) {
 	w.t.Helper()
 	w.now = w.now.Add(after)
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	for range 4 {
 		if err := w.client.List(w.t.Context(), &all); err != nil {
 			w.t.Fatal(err)
@@ -179,13 +179,13 @@ func (w *world) each(after time.Duration) {
 	}
 }
 
-func (w *world) phases() map[v1alpha1.Phase]int {
+func (w *world) phases() map[v1beta1.Phase]int {
 	w.t.Helper()
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := w.client.List(w.t.Context(), &all); err != nil {
 		w.t.Fatal(err)
 	}
-	phases := map[v1alpha1.Phase]int{}
+	phases := map[v1beta1.Phase]int{}
 	for i := range all.Items {
 		phases[all.Items[i].Status.Phase]++
 	}
@@ -193,14 +193,14 @@ func (w *world) phases() map[v1alpha1.Phase]int {
 }
 
 func TestBudgetDrainsOneNodeAtATime(t *testing.T) {
-	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+	w := fleet(t, 5, team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
 	}), start.Add(12*time.Hour))
 	for drained := range 5 {
 		w.each(time.Second)
 		got := w.phases()
-		if got[v1alpha1.PhaseDraining] != 1 || got[v1alpha1.PhaseDrained] != drained || got[v1alpha1.PhaseQueued] != 4-drained {
+		if got[v1beta1.PhaseDraining] != 1 || got[v1beta1.PhaseDrained] != drained || got[v1beta1.PhaseQueued] != 4-drained {
 			t.Fatalf("after %d: %v", drained, got)
 		}
 		if len(w.evictions) != drained+1 {
@@ -214,23 +214,23 @@ func TestBudgetDrainsOneNodeAtATime(t *testing.T) {
 }
 
 func TestBudgetPercentageCountsSelectedNodes(t *testing.T) {
-	w := fleet(t, 10, team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromString("25%")}
+	w := fleet(t, 10, team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromString("25%")}
 		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
 	}), start.Add(12*time.Hour))
 	w.each(time.Second)
-	if got := w.phases(); got[v1alpha1.PhaseDraining] != 3 {
+	if got := w.phases(); got[v1beta1.PhaseDraining] != 3 {
 		t.Errorf("%v, want three draining", got)
 	}
 }
 
 func TestHardDeadlineIgnoresBudget(t *testing.T) {
-	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+	w := fleet(t, 5, team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 	}), start.Add(30*time.Minute))
 	w.each(time.Second) // cordons all
 	w.each(time.Second)
-	if got := w.phases(); got[v1alpha1.PhaseDraining] != 5 {
+	if got := w.phases(); got[v1beta1.PhaseDraining] != 5 {
 		t.Errorf("%v", got)
 	}
 }
@@ -256,13 +256,13 @@ func (e *fakeTerminator) Describe(_ context.Context, id string) (*cloud.Instance
 func (e *fakeTerminator) MayTerminate(context.Context, string) error { return nil }
 
 // impaired is a failed status check; it has no deadline.
-func impaired() v1alpha1.Notice {
+func impaired() v1beta1.Notice {
 	n := rebalance()
 	n.ID, n.Kind = "status-1", notice.KindInstanceStatus
 	return n
 }
 
-func terminate(s *v1alpha1.InterruptionPolicySpec) { s.Rules[0].Action = v1alpha1.ActionTerminate }
+func terminate(s *v1beta1.InterruptionPolicySpec) { s.Rules[0].Action = v1beta1.ActionTerminate }
 
 func TestInstanceIsTerminatedAfterPodsLeft(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
@@ -284,7 +284,7 @@ func TestInstanceIsTerminatedAfterPodsLeft(t *testing.T) {
 	}
 	w.remove(w.node())
 	w.settle(time.Second)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseCompleted {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseCompleted {
 		t.Errorf("phase %s", got.Phase)
 	}
 }
@@ -305,7 +305,7 @@ func TestAcceptedTerminationIsNotRepeated(t *testing.T) {
 	}
 	w.remove(w.node())
 	w.settle(terminateRetry)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseCompleted || len(ended.asked) != 1 {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseCompleted || len(ended.asked) != 1 {
 		t.Errorf("phase %s, asked %d times", got.Phase, len(ended.asked))
 	}
 }
@@ -351,7 +351,7 @@ func TestFailedTerminationIsReported(t *testing.T) {
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	ready := w.record().Status.Conditions
-	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again every minute" {
+	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1beta1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again every minute" {
 		t.Errorf("conditions %v", ready)
 	}
 	if len(cloud.asked) != 1 || w.wake != terminateRetry {
@@ -407,24 +407,24 @@ func TestVolumesDetachBeforeTermination(t *testing.T) {
 
 func TestCordonedNodeWaitsForApproval(t *testing.T) {
 	hint := rebalance()
-	w := newWorld(t, recordOf(hint), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+	w := newWorld(t, recordOf(hint), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
 		needsApproval(s)
-		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionCordon}}, s.Rules...)
+		s.Rules = append([]v1beta1.Rule{{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1beta1.ActionCordon}}, s.Rules...)
 	}))
 	w.settle(time.Second)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseCordoned {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseCordoned {
 		t.Fatalf("phase %s", got)
 	}
 	w.addNotices(planned("h1", notice.ActionStop, start.Add(30*time.Minute)))
 	w.settle(time.Second)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseAwaitingApproval || len(w.evictions) > 0 {
+	if got := w.record().Status.Phase; got != v1beta1.PhaseAwaitingApproval || len(w.evictions) > 0 {
 		t.Errorf("phase %s, evictions %v", got, w.evictions)
 	}
 }
 
 func TestCordonedNodeWaitsForStartTime(t *testing.T) {
-	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionCordon}}, s.Rules...)
+	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules = append([]v1beta1.Rule{{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1beta1.ActionCordon}}, s.Rules...)
 	}))
 	w.settle(time.Second)
 	w.addNotices(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)))
@@ -436,8 +436,8 @@ func TestCordonedNodeWaitsForStartTime(t *testing.T) {
 
 func TestDrainIsRevertedWhenRuleIsIgnore(t *testing.T) {
 	before := node("a", instance)
-	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"), budget(0), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionIgnore}}, s.Rules...)
+	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"), budget(0), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules = append([]v1beta1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionIgnore}}, s.Rules...)
 	}))
 	w.settle(time.Second)
 	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
@@ -446,7 +446,7 @@ func TestDrainIsRevertedWhenRuleIsIgnore(t *testing.T) {
 	w.addNotices(spot())
 	w.settle(time.Second)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || len(record.Drain(&got).PendingPods) > 0 || record.Drain(&got).StartTime != nil {
+	if got := w.record().Status; got.Phase != v1beta1.PhaseIgnored || len(record.Drain(&got).PendingPods) > 0 || record.Drain(&got).StartTime != nil {
 		t.Errorf("phase %s, left %v", got.Phase, record.Drain(&got).PendingPods)
 	}
 }
@@ -454,17 +454,17 @@ func TestDrainIsRevertedWhenRuleIsIgnore(t *testing.T) {
 // An instance was impaired for more than an hour before the notice arrived. The wait for
 // approval still lasts an hour.
 func TestApprovalTimeoutStartsAtReceivedTime(t *testing.T) {
-	sick := v1alpha1.Notice{
+	sick := v1beta1.Notice{
 		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status",
 		Time: metav1.NewTime(start.Add(-61 * time.Minute)), ReceivedTime: metav1.NewMicroTime(start),
 	}
-	w := newWorld(t, recordOf(sick), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Rules[0].Action, s.Rules[0].Approval = v1alpha1.ActionTerminate, v1alpha1.ApprovalRequired
+	w := newWorld(t, recordOf(sick), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules[0].Action, s.Rules[0].Approval = v1beta1.ActionTerminate, v1beta1.ApprovalRequired
 	}))
 	for _, tc := range []struct {
 		after time.Duration
-		want  v1alpha1.Phase
-	}{{time.Second, v1alpha1.PhaseAwaitingApproval}, {59 * time.Minute, v1alpha1.PhaseAwaitingApproval}, {time.Minute, v1alpha1.PhaseCancelled}} {
+		want  v1beta1.Phase
+	}{{time.Second, v1beta1.PhaseAwaitingApproval}, {59 * time.Minute, v1beta1.PhaseAwaitingApproval}, {time.Minute, v1beta1.PhaseCancelled}} {
 		w.settle(tc.after)
 		if s := w.record().Status; s.Phase != tc.want {
 			t.Errorf("after %s: phase %s, want %s", w.now.Sub(start), s.Phase, tc.want)

@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -62,7 +62,7 @@ type pass struct {
 type step func(context.Context, *pass) (bool, error)
 
 // stepsFor lists what each action means, in order.
-func stepsFor(a v1alpha1.Action) []step {
+func stepsFor(a v1beta1.Action) []step {
 	markAtRisk := func(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, mutate.MarkAtRisk) }
 	markInterrupted := func(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, mutate.MarkInterrupted) }
 	begin := []step{awaitApproval, awaitWindow, awaitBudget}
@@ -72,13 +72,13 @@ func stepsFor(a v1alpha1.Action) []step {
 	afterPods := []step{runHooksAfter, handOver, deleteNode, awaitLifecycleHooks, terminateDetached}
 	end := []step{awaitInstanceGone, restoreNode, complete}
 	switch a {
-	case v1alpha1.ActionIgnore:
+	case v1beta1.ActionIgnore:
 		return []step{release, awaitInstanceGone, complete}
-	case v1alpha1.ActionCordon:
+	case v1beta1.ActionCordon:
 		return slices.Concat(begin, []step{markInterrupted}, end)
-	case v1alpha1.ActionDrain:
+	case v1beta1.ActionDrain:
 		return slices.Concat(begin, drainNode, []step{awaitVolumeDetachOfGroup}, afterPods, end)
-	case v1alpha1.ActionTerminate:
+	case v1beta1.ActionTerminate:
 		return slices.Concat(begin, []step{awaitTerminationSlot}, drainNode, []step{awaitVolumeDetach}, afterPods, []step{terminateInstance}, end)
 	}
 	return slices.Concat([]step{release, awaitWindow, markAtRisk}, end)
@@ -133,7 +133,7 @@ func (p *pass) Checkpoint(ctx context.Context) error {
 }
 
 // Drain is the drain of the status that is being built.
-func (p *pass) Drain() *v1alpha1.DrainStatus { return p.update.Drain() }
+func (p *pass) Drain() *v1beta1.DrainStatus { return p.update.Drain() }
 
 // awaitInstanceGone waits until the node or its instance is gone, or its deadline is well
 // past.

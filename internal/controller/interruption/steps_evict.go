@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -87,13 +87,13 @@ func evictPods(ctx context.Context, p *pass) (bool, error) {
 
 // requeueForDrain requests passes for the times at which the plan changes.
 func (p *pass) requeueForDrain(end time.Time) {
-	if p.decision.Action == v1alpha1.ActionTerminate {
+	if p.decision.Action == v1beta1.ActionTerminate {
 		p.outcome.requeueAt(futureOnly(replacement.HandoverAt(p.decision.Deadline, p.Margin), p.facts.now))
 	}
 	p.outcome.requeueAt(p.plan.WakeAt)
 	p.outcome.requeueAt(end)
 	p.outcome.requeueAt(futureOnly(p.decision.NotBefore, p.facts.now)) // a drain that began earlier: its deadline is soft until then
-	if d := p.decision.Deadline; d != nil && d.Type == v1alpha1.DeadlineSoft {
+	if d := p.decision.Deadline; d != nil && d.Type == v1beta1.DeadlineSoft {
 		p.outcome.requeueAt(futureOnly(d.Time.Add(-policy.Lead), p.facts.now)) // the deadline is hard from then on, and pods have a last call
 	}
 }
@@ -142,7 +142,7 @@ func (p *pass) due() []evict.Request {
 
 // timedOut reports whether the last request to evict a pod timed out.
 func (f *facts) timedOut(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool {
+	return slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool {
 		return left.UID == pod.UID && left.State == status.VerdictRefused && left.Reason == evict.ReasonTimedOut
 	})
 }

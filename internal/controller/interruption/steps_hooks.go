@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
@@ -67,7 +67,7 @@ func (c *Controller) hookGate(f *facts, d policy.Decision) (drain.Gate, bool) {
 	hooks := c.hooksOf(f, d)
 	for i := range hooks {
 		h := &hooks[i]
-		if h.When != v1alpha1.HookBeforeDrain {
+		if h.When != v1beta1.HookBeforeDrain {
 			continue
 		}
 		if gate, waits := record.HookGate(h, record.Hook(f.drain().Hooks, h.Name), record.GoAhead(f.in, f.now), f.nodeName); waits {
@@ -83,7 +83,7 @@ func runHooksBefore(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
 		return true, nil // nothing to prepare for
 	}
-	_, err := p.hooks(ctx, v1alpha1.HookBeforeDrain)
+	_, err := p.hooks(ctx, v1beta1.HookBeforeDrain)
 	return err == nil, err
 }
 
@@ -98,14 +98,14 @@ func runHooksAfter(ctx context.Context, p *pass) (bool, error) {
 	}
 	end := p.end()
 	if p.facts.now.Before(end) {
-		done, err := p.hooks(ctx, v1alpha1.HookAfterDrain)
+		done, err := p.hooks(ctx, v1beta1.HookAfterDrain)
 		if err == nil && !done {
 			p.outcome.requeueAt(end)
 		}
 		return done, err
 	}
 	status, goAhead := p.Drain().Hooks, record.GoAhead(p.facts.in, p.facts.now)
-	if hooks.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.update.Subject(), goAhead) == "" {
+	if hooks.Awaited(p.hooksOf(p.facts, p.decision), v1beta1.HookAfterDrain, status, p.update.Subject(), goAhead) == "" {
 		return true, nil
 	}
 	return false, p.walk(ctx, []step{deleteNode, awaitLifecycleHooks, terminateDetached, awaitInstanceGone, restoreNode, complete})
@@ -113,7 +113,7 @@ func runHooksAfter(ctx context.Context, p *pass) (bool, error) {
 
 // hooksOf are the hooks that run or that pods wait for. Once the node is gone a failed hook
 // holds nothing.
-func (c *Controller) hooksOf(f *facts, d policy.Decision) []v1alpha1.Hook {
+func (c *Controller) hooksOf(f *facts, d policy.Decision) []v1beta1.Hook {
 	if c.HookRunner == nil || d.InstanceGone || f.node == nil && record.Begun(&f.was).IsZero() {
 		return nil // another instance may have a node of that name now
 	}
@@ -122,14 +122,14 @@ func (c *Controller) hooksOf(f *facts, d policy.Decision) []v1alpha1.Hook {
 	}
 	hooks := slices.Clone(d.Hooks)
 	for i := range hooks {
-		hooks[i].OnFailure = v1alpha1.HookContinue
+		hooks[i].OnFailure = v1beta1.HookContinue
 	}
 	return hooks
 }
 
 // hooks takes the hooks of a time one step further and reports whether they are done. A
 // failure to run them is no error of the pass.
-func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) {
+func (p *pass) hooks(ctx context.Context, when v1beta1.HookTime) (bool, error) {
 	hooks := p.hooksOf(p.facts, p.decision)
 	if len(hooks) == 0 {
 		return true, nil

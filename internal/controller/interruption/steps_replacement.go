@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -62,7 +62,7 @@ func handOver(ctx context.Context, p *pass) (bool, error) {
 func (p *pass) Record(reason, message string) { p.update.Record(reason, message) }
 
 // SetReplacement notes the state of the replacement.
-func (p *pass) SetReplacement(s *v1alpha1.ReplacementStatus) { p.update.SetReplacement(s) }
+func (p *pass) SetReplacement(s *v1beta1.ReplacementStatus) { p.update.SetReplacement(s) }
 
 // RequeueAt asks for a pass at a time; zero: none.
 func (p *pass) RequeueAt(at time.Time) { p.outcome.requeueAt(at) }

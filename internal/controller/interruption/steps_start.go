@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -36,7 +36,7 @@ func awaitApproval(ctx context.Context, p *pass) (bool, error) {
 			return false, err
 		}
 	}
-	p.outcome.Stage = v1alpha1.PhaseAwaitingApproval
+	p.outcome.Stage = v1beta1.PhaseAwaitingApproval
 	p.outcome.wait(p.endsBy(d.ProceedsAt), text)
 	return p.lapsed(ctx)
 }
@@ -108,7 +108,7 @@ func awaitBudget(ctx context.Context, p *pass) (bool, error) {
 
 // awaitTerminationSlot waits until one more node of the pool may be terminated.
 func awaitTerminationSlot(ctx context.Context, p *pass) (bool, error) {
-	return p.awaitSlot(ctx, concurrency.Terminations(&p.decision, p.facts.node, func(in *v1alpha1.Interruption) *corev1.Node {
+	return p.awaitSlot(ctx, concurrency.Terminations(&p.decision, p.facts.node, func(in *v1beta1.Interruption) *corev1.Node {
 		node, err := p.Nodes.NodeByInstance(ctx, in.Spec.InstanceID) // reads the cache
 		if err != nil {
 			return nil
@@ -125,7 +125,7 @@ func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error
 	if err != nil || sentence == "" {
 		return err == nil, err
 	}
-	p.outcome.Stage = v1alpha1.PhaseQueued
+	p.outcome.Stage = v1beta1.PhaseQueued
 	p.outcome.wait(p.facts.now.Add(slotRequeue), sentence)
 	if d := p.decision.Deadline; d != nil && d.Time.Add(-policy.Lead).After(p.facts.now) {
 		p.outcome.requeueAt(d.Time.Add(-policy.Lead)) // from then on the deadline is hard
@@ -141,7 +141,7 @@ const withoutDeadline = time.Hour
 // risk ends.
 func (p *pass) endWithoutDeadline() time.Time {
 	begun := p.decision.Notice.Time.Time
-	c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned)
+	c := meta.FindStatusCondition(p.facts.was.Conditions, v1beta1.ConditionCordoned)
 	switch {
 	case record.Drains(p.decision.Action) && p.facts.begun(p.decision):
 		begun = record.Begun(&p.facts.was) // it may have been cordoned long before

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -41,7 +41,7 @@ func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
 		return true, nil
 	}
 	until := p.drainedAt().Add(detachTimeout)
-	if d := p.decision.Deadline; d != nil && d.Type == v1alpha1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
+	if d := p.decision.Deadline; d != nil && d.Type == v1beta1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
 		until = d.Time.Add(-p.Margin)
 	}
 	if !p.facts.now.Before(until) {
@@ -63,7 +63,7 @@ func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
 
 // drainedAt is when the last pod had left.
 func (p *pass) drainedAt() time.Time {
-	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionDrained); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1beta1.ConditionDrained); c != nil && c.Status == metav1.ConditionTrue {
 		return c.LastTransitionTime.Time
 	}
 	return p.facts.now
@@ -76,7 +76,7 @@ func (p *pass) isDone() bool {
 	if p.plan.Empty() {
 		return true
 	}
-	return p.decision.Action == v1alpha1.ActionTerminate && !p.held() &&
+	return p.decision.Action == v1beta1.ActionTerminate && !p.held() &&
 		replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now)
 }
 
@@ -185,5 +185,5 @@ func (p *pass) awaitTermination(at time.Time, refusal string) (bool, error) {
 // now: for the action Terminate, or since the instance was detached from its group.
 func (p *pass) terminates() bool {
 	return p.facts.drain().TerminationTime != nil &&
-		(p.decision.Action == v1alpha1.ActionTerminate || replacement.IsDetached(p.facts.drain().Replacement) || p.facts.isRetained())
+		(p.decision.Action == v1beta1.ActionTerminate || replacement.IsDetached(p.facts.drain().Replacement) || p.facts.isRetained())
 }

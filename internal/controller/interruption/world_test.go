@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
@@ -64,7 +64,7 @@ type world struct {
 	// lives is how many writes the process makes before it is killed; nil: it is not killed.
 	lives *int
 	// informed are the versions that the barrier has seen.
-	informed map[string]*v1alpha1.Interruption
+	informed map[string]*v1beta1.Interruption
 	// ec2 are the instances whose state or name at EC2 is not that of their node; described
 	// counts the questions about instances, and descriptions is why EC2 does not answer.
 	ec2         map[string]cloud.Instance
@@ -79,7 +79,7 @@ type world struct {
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	knowKarpenter(scheme)
 	w := &world{t: t, now: start, deletions: map[string]int64{}, asked: map[string]time.Time{}, grace: map[string]int64{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&v1alpha1.Interruption{}).WithIndex(&corev1.Pod{}, "spec.nodeName", nodeOfPod).
+		WithStatusSubresource(&v1beta1.Interruption{}).WithIndex(&corev1.Pod{}, "spec.nodeName", nodeOfPod).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch, Create: w.create, Patch: w.change,
 		}).Build()
@@ -126,12 +126,12 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var records v1alpha1.InterruptionList
+	var records v1beta1.InterruptionList
 	if err := c.List(ctx, &records); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(records.Items, func(in v1alpha1.Interruption) bool {
-		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool { return left.Name == o.GetName() })
+	if !slices.ContainsFunc(records.Items, func(in v1beta1.Interruption) bool {
+		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool { return left.Name == o.GetName() })
 	}) {
 		w.t.Errorf("%s is asked to stop before the record lists it", o.GetName())
 	}
@@ -241,7 +241,7 @@ func (w *world) pass(after time.Duration) error {
 	if in == nil {
 		return nil
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := w.client.List(w.t.Context(), &all); err != nil {
 		w.t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func (w *world) pass(after time.Duration) error {
 // is due: wake, or earlier. A write triggers one.
 func (w *world) callHooks(name string, wake time.Duration) (time.Duration, error) {
 	w.t.Helper()
-	var in, after v1alpha1.Interruption
+	var in, after v1beta1.Interruption
 	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, &in); err != nil {
 		return wake, client.IgnoreNotFound(err)
 	}
@@ -277,13 +277,13 @@ func (w *world) callHooks(name string, wake time.Duration) (time.Duration, error
 }
 
 // inform updates the barrier as the informer does: once for each version.
-func (w *world) inform(in *v1alpha1.Interruption) {
+func (w *world) inform(in *v1beta1.Interruption) {
 	was, known := w.informed[in.Name]
 	if known && was.ResourceVersion == in.ResourceVersion {
 		return
 	}
 	if w.informed == nil {
-		w.informed = map[string]*v1alpha1.Interruption{}
+		w.informed = map[string]*v1beta1.Interruption{}
 	}
 	w.informed[in.Name] = in.DeepCopy()
 	if known {
@@ -310,9 +310,9 @@ func (w *world) settle(after time.Duration) {
 }
 
 // record is the Interruption of the test; nil once it is deleted.
-func (w *world) record() *v1alpha1.Interruption {
+func (w *world) record() *v1beta1.Interruption {
 	w.t.Helper()
-	in := &v1alpha1.Interruption{}
+	in := &v1beta1.Interruption{}
 	err := w.client.Get(w.t.Context(), types.NamespacedName{Name: instance}, in)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -392,7 +392,7 @@ func (w *world) setBudget(allowed int32) {
 }
 
 // addNotices adds notices to the record, as intake does.
-func (w *world) addNotices(notices ...v1alpha1.Notice) {
+func (w *world) addNotices(notices ...v1beta1.Notice) {
 	w.t.Helper()
 	in := w.record()
 	for _, n := range notices {
@@ -405,33 +405,33 @@ func (w *world) addNotices(notices ...v1alpha1.Notice) {
 
 // Objects of the tests.
 
-func recordOf(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func recordOf(notices ...v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance, NodeName: "a", Notices: notices},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: instance, NodeName: "a", Notices: notices},
 	}
 }
 
-func spot() v1alpha1.Notice {
-	return v1alpha1.Notice{
+func spot() v1beta1.Notice {
+	return v1beta1.Notice{
 		ID: "spot-1", Kind: notice.KindSpotInterruption, Source: "sqs", Time: metav1.NewTime(start),
 		ReceivedTime: metav1.NewMicroTime(start), InstanceAction: "terminate",
-		Deadline: notice.At(start.Add(2*time.Minute), v1alpha1.DeadlineHard),
+		Deadline: notice.At(start.Add(2*time.Minute), v1beta1.DeadlineHard),
 	}
 }
 
-func rebalance() v1alpha1.Notice {
-	return v1alpha1.Notice{
+func rebalance() v1beta1.Notice {
+	return v1beta1.Notice{
 		ID: "rebalance-1", Kind: notice.KindRebalanceRecommendation, Source: "sqs",
 		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start),
 	}
 }
 
-func stateChange(state string, at time.Time) v1alpha1.Notice {
-	return v1alpha1.Notice{
+func stateChange(state string, at time.Time) v1beta1.Notice {
+	return v1beta1.Notice{
 		ID: "state-" + state, Kind: notice.KindInstanceStateChange, Source: "sqs", InstanceState: state,
 		Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at),
-		Deadline: notice.At(at, v1alpha1.DeadlineHard),
+		Deadline: notice.At(at, v1beta1.DeadlineHard),
 	}
 }
 

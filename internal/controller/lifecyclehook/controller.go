@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -81,7 +81,7 @@ func New(o Options) *Controller { return &Controller{o: o} }
 func (c *Controller) Register(mgr ctrl.Manager, groups <-chan event.TypedGenericEvent[string]) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lifecyclehook").
-		For(&v1alpha1.Interruption{}, builder.WithPredicates(predicate.NewPredicateFuncs(c.hasGroup))).
+		For(&v1beta1.Interruption{}, builder.WithPredicates(predicate.NewPredicateFuncs(c.hasGroup))).
 		WatchesRawSource(source.Channel(groups, handler.TypedEnqueueRequestsFromMapFunc(c.ofGroup))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: maxReconciles}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
@@ -90,13 +90,13 @@ func (c *Controller) Register(mgr ctrl.Manager, groups <-chan event.TypedGeneric
 // hasGroup reports whether the instance of an Interruption is in a group, as far as is known.
 // A group that is read later enqueues its Interruptions.
 func (c *Controller) hasGroup(o client.Object) bool {
-	in, ok := o.(*v1alpha1.Interruption)
+	in, ok := o.(*v1beta1.Interruption)
 	return ok && c.o.Members.Group(in) != ""
 }
 
 // ofGroup returns the unfinished Interruptions of the instances of a group.
 func (c *Controller) ofGroup(ctx context.Context, group string) (requests []reconcile.Request) {
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	if err := c.o.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing interruptions from the cache")
 		return nil
@@ -112,13 +112,13 @@ func (c *Controller) ofGroup(ctx context.Context, group string) (requests []reco
 // isDecided reports whether the status has a decision about the newest notice, which is the last.
 // An earlier decision, such as Notify for a rebalance recommendation, says nothing about a
 // termination.
-func isDecided(in *v1alpha1.Interruption) bool {
+func isDecided(in *v1beta1.Interruption) bool {
 	n := len(in.Spec.Notices)
 	return n > 0 && in.Status.Decision != nil && in.Status.LastNoticeID == in.Spec.Notices[n-1].ID
 }
 
 // Reconcile records the state of the hooks that hold the instance, and calls them if that is due.
-func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (reconcile.Result, error) {
 	if !in.DeletionTimestamp.IsZero() || notice.Finished(in) || !isDecided(in) || notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices), time.Time{}) {
 		return reconcile.Result{}, nil // the next write of the interruption controller enqueues it
 	}
@@ -145,7 +145,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 // pass is one pass over an Interruption.
 type pass struct {
 	*Controller
-	in     *v1alpha1.Interruption
+	in     *v1beta1.Interruption
 	group  membership.Membership
 	now    time.Time
 	update *status.Update
@@ -201,7 +201,7 @@ func (p *pass) call(ctx context.Context, do lifecycle.Verb) error {
 	}
 	lifecycle.NoteResult(s, do, errs...)
 	if do == lifecycle.Complete && s.Tries == 1 {
-		p.update.Record(v1alpha1.ReasonLifecycleActionSent, s.Message)
+		p.update.Record(v1beta1.ReasonLifecycleActionSent, s.Message)
 	}
 	if do == lifecycle.Complete || errors.Join(errs...) != nil {
 		p.o.Members.Groups.RequestRefresh(s.Group)
@@ -219,10 +219,10 @@ func (p *pass) record(s *lifecycle.Status) {
 	held, passed := s.WaitingSince != nil && (was == nil || was.WaitingSince == nil), s.CompletedTime != nil && (was == nil || was.CompletedTime == nil)
 	switch {
 	case passed:
-		p.update.Record(v1alpha1.ReasonLifecycleHookCompleted, s.Message)
+		p.update.Record(v1beta1.ReasonLifecycleHookCompleted, s.Message)
 	case held && (len(s.Hooks) == 0 || !record.Drains(p.in.Status.Decision.Action)):
-		p.update.Record(v1alpha1.ReasonLifecycleHookNotManaged, s.Message)
+		p.update.Record(v1beta1.ReasonLifecycleHookNotManaged, s.Message)
 	case held:
-		p.update.Record(v1alpha1.ReasonLifecycleHookPending, s.Message)
+		p.update.Record(v1beta1.ReasonLifecycleHookPending, s.Message)
 	}
 }

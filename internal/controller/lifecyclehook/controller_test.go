@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
@@ -47,10 +47,10 @@ type world struct {
 	refreshes int
 }
 
-func newWorld(t *testing.T, in *v1alpha1.Interruption) *world {
+func newWorld(t *testing.T, in *v1beta1.Interruption) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{T: t, now: start.Add(time.Minute), state: "Terminating:Wait"}
@@ -100,9 +100,9 @@ func (w *world) call(what string) error {
 	return w.refuse
 }
 
-func (w *world) record() *v1alpha1.Interruption {
+func (w *world) record() *v1beta1.Interruption {
 	w.Helper()
-	var in v1alpha1.Interruption
+	var in v1beta1.Interruption
 	if err := w.client.Get(w.Context(), client.ObjectKey{Name: instance}, &in); err != nil {
 		w.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (w *world) reconcile() reconcile.Result {
 }
 
 // write writes the status as the interruption controller does.
-func (w *world) write(change func(*v1alpha1.InterruptionStatus)) {
+func (w *world) write(change func(*v1beta1.InterruptionStatus)) {
 	w.Helper()
 	in := w.record()
 	change(&in.Status)
@@ -128,43 +128,43 @@ func (w *world) write(change func(*v1alpha1.InterruptionStatus)) {
 	}
 }
 
-func termination() v1alpha1.Notice {
-	return v1alpha1.Notice{
+func termination() v1beta1.Notice {
+	return v1beta1.Notice{
 		ID: "token", Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Subject: "token",
 		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
-		LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: "token"},
+		LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: "token"},
 	}
 }
 
-func rebalance() v1alpha1.Notice {
-	return v1alpha1.Notice{
+func rebalance() v1beta1.Notice {
+	return v1beta1.Notice{
 		ID: "rebalance", Kind: notice.KindRebalanceRecommendation, Source: notice.SourceQueue,
 		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start),
 	}
 }
 
 // decided is an Interruption with a decision about its last notice.
-func decided(action v1alpha1.Action, notices ...v1alpha1.Notice) *v1alpha1.Interruption {
-	return &v1alpha1.Interruption{
+func decided(action v1beta1.Action, notices ...v1beta1.Notice) *v1beta1.Interruption {
+	return &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance, NodeName: "a", Notices: notices},
-		Status: v1alpha1.InterruptionStatus{
-			NodeName: "a", LastNoticeID: notices[len(notices)-1].ID, Decision: &v1alpha1.Decision{Action: action},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: instance, NodeName: "a", Notices: notices},
+		Status: v1beta1.InterruptionStatus{
+			NodeName: "a", LastNoticeID: notices[len(notices)-1].ID, Decision: &v1beta1.Decision{Action: action},
 		},
 	}
 }
 
 // due is when the interruption controller confirmed that the hooks can be completed.
-func due(at time.Time) func(*v1alpha1.InterruptionStatus) {
-	return func(s *v1alpha1.InterruptionStatus) {
+func due(at time.Time) func(*v1beta1.InterruptionStatus) {
+	return func(s *v1beta1.InterruptionStatus) {
 		confirmed := metav1.NewMicroTime(at)
-		s.Drain = &v1alpha1.DrainStatus{LifecycleHooksDueTime: &confirmed}
+		s.Drain = &v1beta1.DrainStatus{LifecycleHooksDueTime: &confirmed}
 	}
 }
 
 func TestHeartbeatsDuringDrain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, decided(v1alpha1.ActionDrain, termination()))
+	w := newWorld(t, decided(v1beta1.ActionDrain, termination()))
 	for end := start.Add(10 * time.Minute); w.now.Before(end); w.now = w.now.Add(5 * time.Second) {
 		w.reconcile()
 	}
@@ -180,7 +180,7 @@ func TestHeartbeatsDuringDrain(t *testing.T) {
 // added, and this controller is faster than the interruption controller.
 func TestEarlierDecisionIsNotActedOn(t *testing.T) {
 	t.Parallel()
-	in := decided(v1alpha1.ActionNotify, rebalance())
+	in := decided(v1beta1.ActionNotify, rebalance())
 	due(start.Add(time.Minute))(&in.Status)
 	in.Spec.Notices = append(in.Spec.Notices, termination())
 	w := newWorld(t, in)
@@ -189,8 +189,8 @@ func TestEarlierDecisionIsNotActedOn(t *testing.T) {
 	if len(w.calls) > 0 || w.record().ResourceVersion != before.ResourceVersion {
 		t.Fatalf("called %v: %+v", w.calls, w.record().Status)
 	}
-	w.write(func(s *v1alpha1.InterruptionStatus) {
-		s.Decision.Action, s.LastNoticeID, s.Drain = v1alpha1.ActionDrain, "token", nil
+	w.write(func(s *v1beta1.InterruptionStatus) {
+		s.Decision.Action, s.LastNoticeID, s.Drain = v1beta1.ActionDrain, "token", nil
 	})
 	w.reconcile()
 	if s := w.record().Status.LifecycleHooks; s == nil || s.WaitingSince == nil || strings.Contains(s.Message, "policy says") {
@@ -206,7 +206,7 @@ func TestEarlierDecisionIsNotActedOn(t *testing.T) {
 // Each try needs a confirmation that is newer than the try before, and not old.
 func TestCompletionNeedsConfirmation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, decided(v1alpha1.ActionDrain, termination()))
+	w := newWorld(t, decided(v1beta1.ActionDrain, termination()))
 	w.reconcile()
 	w.write(due(w.now.Add(-time.Minute)))
 	if w.reconcile(); len(w.calls) > 0 {
@@ -235,7 +235,7 @@ func TestCompletionNeedsConfirmation(t *testing.T) {
 // No call is made unless its intent is written.
 func TestIntentIsWrittenFirst(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, decided(v1alpha1.ActionDrain, termination()))
+	w := newWorld(t, decided(v1beta1.ActionDrain, termination()))
 	w.reconcile()
 	w.write(due(w.now))
 	w.failPatch = apierrors.NewConflict(schema.GroupResource{Resource: "interruptions"}, instance, fmt.Errorf("it has changed"))
@@ -251,18 +251,18 @@ func TestIntentIsWrittenFirst(t *testing.T) {
 // Only the fields of this controller change.
 func TestOtherFieldsStay(t *testing.T) {
 	t.Parallel()
-	in := decided(v1alpha1.ActionDrain, termination())
-	in.Status.Phase = v1alpha1.PhaseDraining
+	in := decided(v1beta1.ActionDrain, termination())
+	in.Status.Phase = v1beta1.PhaseDraining
 	w := newWorld(t, in)
 	stale := w.record()
-	w.write(func(s *v1alpha1.InterruptionStatus) { s.Phase = v1alpha1.PhaseDrained; due(w.now)(s) })
+	w.write(func(s *v1beta1.InterruptionStatus) { s.Phase = v1beta1.PhaseDrained; due(w.now)(s) })
 	result, err := w.controller.Reconcile(t.Context(), stale)
-	if err != nil || result.RequeueAfter != conflictRequeue || w.record().Status.Phase != v1alpha1.PhaseDrained {
+	if err != nil || result.RequeueAfter != conflictRequeue || w.record().Status.Phase != v1beta1.PhaseDrained {
 		t.Fatalf("%v, %v: %+v", result, err, w.record().Status)
 	}
 	w.reconcile()
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseDrained || s.Drain.LifecycleHooksDueTime == nil || s.LifecycleHooks.Tries != 1 {
+	if s.Phase != v1beta1.PhaseDrained || s.Drain.LifecycleHooksDueTime == nil || s.LifecycleHooks.Tries != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -271,15 +271,15 @@ func TestHooksThatAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	withdrawn := termination()
 	withdrawn.Withdrawn = true
-	finished := decided(v1alpha1.ActionDrain, termination())
+	finished := decided(v1beta1.ActionDrain, termination())
 	at := metav1.NewMicroTime(start)
 	finished.Status.CompletionTime, finished.Status.HandledNotices = &at, []string{"token"}
-	for name, in := range map[string]*v1alpha1.Interruption{
-		"of a withdrawn notice":       decided(v1alpha1.ActionDrain, withdrawn),
+	for name, in := range map[string]*v1beta1.Interruption{
+		"of a withdrawn notice":       decided(v1beta1.ActionDrain, withdrawn),
 		"of a finished Interruption":  finished,
-		"where policy says Notify":    decided(v1alpha1.ActionNotify, termination()),
+		"where policy says Notify":    decided(v1beta1.ActionNotify, termination()),
 		"while nothing is decided":    {ObjectMeta: metav1.ObjectMeta{Name: instance}, Spec: finished.Spec},
-		"where policy says to cordon": decided(v1alpha1.ActionCordon, termination()),
+		"where policy says to cordon": decided(v1beta1.ActionCordon, termination()),
 	} {
 		due(start.Add(time.Minute))(&in.Status)
 		w := newWorld(t, in)

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -60,8 +60,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nodeclaim-guard").
 		Watches(&corev1.Node{}, all, builder.WithPredicates(nodes)).
-		Watches(&v1alpha1.InterruptionPolicy{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Interruption{}, all, builder.WithPredicates(holds)).
+		Watches(&v1beta1.InterruptionPolicy{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1beta1.Interruption{}, all, builder.WithPredicates(holds)).
 		Complete(reconcile.Func(c.Reconcile))
 }
 
@@ -91,7 +91,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 		node := byClaim[claim.UID]
 		f := facts{policies: policies, node: node, held: node != nil && held[nodeindex.InstanceID(node)]}
-		if value, change := mark(claim.Annotations[v1alpha1.AnnotationGuardedUntil], f.guarded(now), now, c.Limit); change {
+		if value, change := mark(claim.Annotations[v1beta1.AnnotationGuardedUntil], f.guarded(now), now, c.Limit); change {
 			failed = append(failed, c.write(ctx, claim, value))
 		}
 	}
@@ -100,10 +100,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 
 // read returns the nodes by the UID of their NodeClaim, the instances that a person holds, and
 // the policies.
-func (c *Controller) read(ctx context.Context) (byClaim map[types.UID]*corev1.Node, held map[string]bool, _ []v1alpha1.InterruptionPolicy, _ error) {
+func (c *Controller) read(ctx context.Context) (byClaim map[types.UID]*corev1.Node, held map[string]bool, _ []v1beta1.InterruptionPolicy, _ error) {
 	var nodes corev1.NodeList
-	var records v1alpha1.InterruptionList
-	var policies v1alpha1.InterruptionPolicyList
+	var records v1beta1.InterruptionList
+	var policies v1beta1.InterruptionPolicyList
 	err := errors.Join(c.Client.List(ctx, &nodes), c.Client.List(ctx, &records), c.Client.List(ctx, &policies))
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reading nodes, Interruptions and policies: %w", err)
@@ -128,12 +128,12 @@ func (c *Controller) write(ctx context.Context, claim *metav1.PartialObjectMetad
 		written = nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": claim.UID, "annotations": map[string]any{v1alpha1.AnnotationGuardedUntil: written},
+		"uid": claim.UID, "annotations": map[string]any{v1beta1.AnnotationGuardedUntil: written},
 	}})
 	if err != nil {
 		return err
 	}
-	before := claim.Annotations[v1alpha1.AnnotationGuardedUntil]
+	before := claim.Annotations[v1beta1.AnnotationGuardedUntil]
 	err = c.Client.Patch(ctx, claim, client.RawPatch(types.MergePatchType, patch))
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another one
@@ -167,7 +167,7 @@ var (
 
 // holdTime is when the latest hold began; zero if there is none.
 func holdTime(o client.Object) int64 {
-	in, ok := o.(*v1alpha1.Interruption)
+	in, ok := o.(*v1beta1.Interruption)
 	if !ok || in.Spec.Hold == nil {
 		return 0
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -34,7 +34,7 @@ type world struct {
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	scheme.AddKnownTypeWithName(replacement.KindNodeClaim, &unstructured.Unstructured{})
@@ -76,7 +76,7 @@ func (w *world) pass() (mark string, next time.Duration) {
 	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 		w.t.Fatal(err)
 	}
-	return u.GetAnnotations()[v1alpha1.AnnotationGuardedUntil], result.RequeueAfter
+	return u.GetAnnotations()[v1beta1.AnnotationGuardedUntil], result.RequeueAfter
 }
 
 func TestMarkFollowsPolicy(t *testing.T) {
@@ -105,9 +105,9 @@ func TestMarkFollowsPolicy(t *testing.T) {
 
 func TestHoldMarksNode(t *testing.T) {
 	t.Parallel()
-	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-0a1b2c3d4e5f60718"}, Spec: v1alpha1.InterruptionSpec{
+	record := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-0a1b2c3d4e5f60718"}, Spec: v1beta1.InterruptionSpec{
 		InstanceID: "i-0a1b2c3d4e5f60718",
-		Hold:       &v1alpha1.UserAction{By: "dana", Time: metav1.NewMicroTime(now), Until: &metav1.Time{Time: now.Add(time.Hour)}},
+		Hold:       &v1beta1.UserAction{By: "dana", Time: metav1.NewMicroTime(now), Until: &metav1.Time{Time: now.Add(time.Hour)}},
 	}}
 	w := newWorld(t, nodeOf("databases", corev1.ConditionTrue, time.Hour), record)
 	if mark, _ := w.pass(); mark == "" {

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -18,7 +18,7 @@ const notReadyLimit = 10 * time.Minute
 
 // facts are what decides about one NodeClaim.
 type facts struct {
-	policies []v1alpha1.InterruptionPolicy
+	policies []v1beta1.InterruptionPolicy
 	node     *corev1.Node // nil: it has none
 	held     bool         // a person holds the drain of the node
 }

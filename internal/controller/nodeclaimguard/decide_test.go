@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 var now = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
 
-func ignoring(pools ...string) []v1alpha1.InterruptionPolicy {
-	return []v1alpha1.InterruptionPolicy{{
+func ignoring(pools ...string) []v1beta1.InterruptionPolicy {
+	return []v1beta1.InterruptionPolicy{{
 		ObjectMeta: metav1.ObjectMeta{Name: "databases"},
-		Spec: v1alpha1.InterruptionPolicySpec{
-			Nodes: v1alpha1.NodeSelector{NodePools: pools},
-			Rules: []v1alpha1.Rule{{Kinds: []string{"ScheduledChange"}, Action: v1alpha1.ActionIgnore}},
+		Spec: v1beta1.InterruptionPolicySpec{
+			Nodes: v1beta1.NodeSelector{NodePools: pools},
+			Rules: []v1beta1.Rule{{Kinds: []string{"ScheduledChange"}, Action: v1beta1.ActionIgnore}},
 		},
 	}}
 }

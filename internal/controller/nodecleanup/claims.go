@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -41,7 +41,7 @@ func (c *Claims) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEve
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orphaned-replacement").
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(replacedBy), builder.WithPredicates(replaces)).
-		Watches(&v1alpha1.Interruption{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(over)).
+		Watches(&v1beta1.Interruption{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(over)).
 		WatchesRawSource(source.Channel(changed, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, instanceID string) []reconcile.Request { return request(instanceID) },
 		))).
@@ -52,7 +52,7 @@ func (c *Claims) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEve
 // Interruption. A Node may have registered with the protection after its
 // NodeClaim lost it, so the Nodes are checked as well.
 func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var in v1alpha1.Interruption
+	var in v1beta1.Interruption
 	err := c.Client.Get(ctx, types.NamespacedName{Name: req.Name}, &in)
 	switch {
 	case err == nil && !notice.Finished(&in):
@@ -74,7 +74,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		released++
 	}
 	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.LabelReplacesInstance: req.Name}); err != nil {
+	if err := c.Client.List(ctx, &nodes, client.MatchingLabels{v1beta1.LabelReplacesInstance: req.Name}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing nodes of replacements: %w", err)
 	}
 	for i := range nodes.Items {
@@ -97,14 +97,14 @@ func request(instanceID string) []reconcile.Request {
 }
 
 func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
-	return request(o.GetLabels()[v1alpha1.LabelReplacesInstance])
+	return request(o.GetLabels()[v1beta1.LabelReplacesInstance])
 }
 
 var (
 	replaces = predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetLabels()[v1alpha1.LabelReplacesInstance] != "" },
+		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetLabels()[v1beta1.LabelReplacesInstance] != "" },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectNew.GetLabels()[v1alpha1.LabelReplacesInstance] != e.ObjectOld.GetLabels()[v1alpha1.LabelReplacesInstance]
+			return e.ObjectNew.GetLabels()[v1beta1.LabelReplacesInstance] != e.ObjectOld.GetLabels()[v1beta1.LabelReplacesInstance]
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -24,17 +24,17 @@ func ourClaim(providerID string) *unstructured.Unstructured {
 	u.SetGroupVersionKind(replacement.KindNodeClaim)
 	u.SetName("web-lb-1")
 	u.SetUID("1")
-	u.SetLabels(map[string]string{v1alpha1.LabelReplacesInstance: instance})
-	u.SetAnnotations(map[string]string{replacement.AnnotationDoNotDisrupt: "true", v1alpha1.AnnotationInterruption: instance})
+	u.SetLabels(map[string]string{v1beta1.LabelReplacesInstance: instance})
+	u.SetAnnotations(map[string]string{replacement.AnnotationDoNotDisrupt: "true", v1beta1.AnnotationInterruption: instance})
 	return u
 }
 
 func TestReplacementsWithoutRecordAreReleased(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "new", Labels: map[string]string{v1alpha1.LabelReplacesInstance: instance}, Annotations: map[string]string{replacement.AnnotationDoNotDisrupt: "true"},
+		Name: "new", Labels: map[string]string{v1beta1.LabelReplacesInstance: instance}, Annotations: map[string]string{replacement.AnnotationDoNotDisrupt: "true"},
 	}}
-	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
+	record := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
 	finished := record.DeepCopy()
 	done := metav1.NewMicroTime(time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC))
 	finished.Status.CompletionTime = &done
@@ -80,7 +80,7 @@ func TestReplacementsWithoutRecordAreReleased(t *testing.T) {
 }
 
 func isProtected(o client.Object) bool {
-	return o.GetLabels()[v1alpha1.LabelReplacesInstance] != "" || o.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != ""
+	return o.GetLabels()[v1beta1.LabelReplacesInstance] != "" || o.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != ""
 }
 
 // claims are the NodeClaims of the watch.
@@ -88,7 +88,7 @@ func claims(t *testing.T, c client.Client) []*replacement.Claim {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(replacement.KindNodeClaim.GroupVersion().WithKind("NodeClaimList"))
-	if err := c.List(t.Context(), list, client.HasLabels{v1alpha1.LabelReplacesInstance}); err != nil {
+	if err := c.List(t.Context(), list, client.HasLabels{v1beta1.LabelReplacesInstance}); err != nil {
 		t.Fatal(err)
 	}
 	var claims []*replacement.Claim

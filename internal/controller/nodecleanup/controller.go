@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -46,7 +46,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orphan").
 		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(markChanged)).
-		Watches(&v1alpha1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(ended)).
+		Watches(&v1beta1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(ended)).
 		Complete(reconcile.Func(c.Reconcile))
 }
 
@@ -62,7 +62,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("reading node: %w", err)
 	}
-	var record v1alpha1.Interruption
+	var record v1beta1.Interruption
 	err := c.Client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
 	switch {
 	case err == nil && !notice.Finished(&record):
@@ -86,17 +86,17 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func marked(o client.Object) bool {
-	_, ok := o.GetAnnotations()[v1alpha1.AnnotationOriginalState]
+	_, ok := o.GetAnnotations()[v1beta1.AnnotationOriginalState]
 	return ok
 }
 
 func isFinished(o client.Object) bool {
-	record, ok := o.(*v1alpha1.Interruption)
+	record, ok := o.(*v1beta1.Interruption)
 	return ok && notice.Finished(record)
 }
 
 func nodeOf(_ context.Context, o client.Object) []reconcile.Request {
-	record, ok := o.(*v1alpha1.Interruption)
+	record, ok := o.(*v1beta1.Interruption)
 	if !ok || record.Spec.NodeName == "" {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -30,7 +30,7 @@ const instance = "i-0a1b2c3d4e5f60718"
 func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +49,12 @@ func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cl
 func TestNodesWithoutRecordAreRestored(t *testing.T) {
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
 	interrupted := mutate.Marked(plain, mutate.MarkInterrupted, "SpotInterruption")
-	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
+	record := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
 	done := metav1.NewMicroTime(time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC))
 	finished := record.DeepCopy()
 	finished.Status.CompletionTime = &done
 	reopened := finished.DeepCopy()
-	reopened.Spec.Notices = []v1alpha1.Notice{{ID: "a", ReceivedTime: metav1.NewMicroTime(done.Add(time.Second))}}
+	reopened.Spec.Notices = []v1beta1.Notice{{ID: "a", ReceivedTime: metav1.NewMicroTime(done.Add(time.Second))}}
 	tests := map[string]struct {
 		objects   []client.Object
 		putBack   bool
@@ -100,9 +100,9 @@ func TestTaintStaysUntilSurgesAreReverted(t *testing.T) {
 	}
 	surged := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f-x", UID: "pod",
-			Labels: map[string]string{v1alpha1.LabelSurged: set.Name},
+			Labels: map[string]string{v1beta1.LabelSurged: set.Name},
 			Annotations: map[string]string{
-				v1alpha1.AnnotationSurgeOrigin: drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f"}.String(),
+				v1beta1.AnnotationSurgeOrigin: drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f"}.String(),
 			}},
 		Spec: corev1.PodSpec{NodeName: "a"},
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
@@ -53,14 +53,14 @@ type conditionState struct {
 }
 
 // conditions sets the conditions from the result of a pass.
-func conditions(g *v1alpha1.NodeGroup, s passState, now time.Time) {
+func conditions(g *v1beta1.NodeGroup, s passState, now time.Time) {
 	all := map[string]conditionState{
-		v1alpha1.ConditionFound:      s.found(),
-		v1alpha1.ConditionHooksReady: s.hooks(),
-		v1alpha1.ConditionSynced:     s.synced(),
+		v1beta1.ConditionFound:      s.found(),
+		v1beta1.ConditionHooksReady: s.hooks(),
+		v1beta1.ConditionSynced:     s.synced(),
 	}
-	all[v1alpha1.ConditionReady] = s.ready(all)
-	for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionFound, v1alpha1.ConditionHooksReady, v1alpha1.ConditionSynced} {
+	all[v1beta1.ConditionReady] = s.ready(all)
+	for _, name := range []string{v1beta1.ConditionReady, v1beta1.ConditionFound, v1beta1.ConditionHooksReady, v1beta1.ConditionSynced} {
 		what := all[name]
 		meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{
 			Type: name, Status: what.status, Reason: what.reason, Message: notice.Cut(what.message, longestMessage),
@@ -131,9 +131,9 @@ func (s passState) synced() conditionState {
 		return conditionState{isFalse, reasonChanging, "applied, waiting to observe: " + strings.Join(parts, ", ")}
 	case len(s.plan.Held) > 0:
 		return conditionState{isFalse, reasonWaiting, strings.Join(s.plan.Held, "; ")}
-	case management == v1alpha1.ManageNothing:
+	case management == v1beta1.ManageNothing:
 		return conditionState{isTrue, reasonObserved, "management is Observe: Lifeboat does not change the group"}
-	case management == v1alpha1.ManageHooks:
+	case management == v1beta1.ManageHooks:
 		return conditionState{isTrue, reasonInSync, "the hooks are correct; management is Hooks: Lifeboat changes nothing else of the group"}
 	}
 	return conditionState{isTrue, reasonInSync, "the group matches the spec"}
@@ -145,9 +145,9 @@ func (s passState) ready(all map[string]conditionState) conditionState {
 		return conditionState{isFalse, reasonDeleting, s.ending}
 	}
 	if s.otherOwner != "" {
-		return all[v1alpha1.ConditionSynced]
+		return all[v1beta1.ConditionSynced]
 	}
-	for _, name := range []string{v1alpha1.ConditionFound, v1alpha1.ConditionSynced, v1alpha1.ConditionHooksReady} {
+	for _, name := range []string{v1beta1.ConditionFound, v1beta1.ConditionSynced, v1beta1.ConditionHooksReady} {
 		// Lifeboat does not manage the hooks of a group that has another owner.
 		if c := all[name]; c.status != isTrue && c.reason != reasonOperator {
 			return conditionState{isFalse, c.reason, c.message}

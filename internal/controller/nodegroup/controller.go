@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -34,12 +34,12 @@ type Watch interface {
 // HookTracker knows the instances that hooks hold, and the results of launches.
 type HookTracker interface {
 	// Actions are the pending lifecycle actions, the oldest first.
-	Actions(group string) []v1alpha1.LifecycleAction
+	Actions(group string) []v1beta1.LifecycleAction
 	// Boots is nil if no launch was observed.
-	Boots(group string) *v1alpha1.BootTimes
+	Boots(group string) *v1beta1.BootTimes
 	// Failures returns the number of consecutive failed launches and the last
 	// failures, newest first.
-	Failures(group string) (inARow int32, last []v1alpha1.GroupFailure)
+	Failures(group string) (inARow int32, last []v1beta1.GroupFailure)
 	// Seeded reports whether it has loaded the stored status after a start.
 	// Until then its results are incomplete.
 	Seeded() bool
@@ -91,7 +91,7 @@ type Controller struct {
 // cache: losing it costs a few calls.
 type memory struct {
 	reading   reading
-	counts    v1alpha1.InstanceCounts
+	counts    v1beta1.InstanceCounts
 	oldest    time.Time // start of the oldest pending action
 	held      int32
 	group     string
@@ -130,7 +130,7 @@ const (
 // reconcile resolves the request and calls Reconcile. It drops the memory of
 // deleted objects.
 func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var g v1alpha1.NodeGroup
+	var g v1beta1.NodeGroup
 	if err := c.Client.Get(ctx, req.NamespacedName, &g); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.forget(req.Name)
@@ -143,7 +143,7 @@ func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // Reconcile reads the group of one NodeGroup, applies the next steps, and
 // reports status.
-func (c *Controller) Reconcile(ctx context.Context, g *v1alpha1.NodeGroup) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, g *v1beta1.NodeGroup) (reconcile.Result, error) {
 	m := c.memory(g)
 	if !g.DeletionTimestamp.IsZero() {
 		return c.end(ctx, g, m)
@@ -174,7 +174,7 @@ func (c *Controller) Reconcile(ctx context.Context, g *v1alpha1.NodeGroup) (reco
 
 // act applies the steps of a plan in order, until one fails. Steps without a
 // visible effect are repeated with backoff: another tool may revert them.
-func (c *Controller) act(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, w nodegroup.Wanted, p nodegroup.Plan) (done bool, err error) {
+func (c *Controller) act(ctx context.Context, g *v1beta1.NodeGroup, m *memory, w nodegroup.Wanted, p nodegroup.Plan) (done bool, err error) {
 	if len(p.Steps) == 0 {
 		m.did = attempt{}
 		return false, nil
@@ -249,8 +249,8 @@ func reasonOf(v nodegroup.Verb) string {
 
 // otherOwner returns an older NodeGroup for the same group: two would revert
 // each other's changes.
-func (c *Controller) otherOwner(ctx context.Context, g *v1alpha1.NodeGroup) (string, error) {
-	var all v1alpha1.NodeGroupList
+func (c *Controller) otherOwner(ctx context.Context, g *v1beta1.NodeGroup) (string, error) {
+	var all v1beta1.NodeGroupList
 	if err := c.Client.List(ctx, &all); err != nil {
 		return "", fmt.Errorf("listing node groups: %w", err)
 	}
@@ -267,7 +267,7 @@ func (c *Controller) otherOwner(ctx context.Context, g *v1alpha1.NodeGroup) (str
 }
 
 // history is the known history of the group.
-func (c *Controller) history(g *v1alpha1.NodeGroup, w nodegroup.Wanted, o nodegroup.Observed) nodegroup.History {
+func (c *Controller) history(g *v1beta1.NodeGroup, w nodegroup.Wanted, o nodegroup.Observed) nodegroup.History {
 	h := nodegroup.History{
 		Unhooked: nodegroup.Unhooked(g.Status.Unhooked, o), Boots: g.Status.Boots, Failures: g.Status.ConsecutiveFailures,
 	}
@@ -285,7 +285,7 @@ func (c *Controller) history(g *v1alpha1.NodeGroup, w nodegroup.Wanted, o nodegr
 func (c *Controller) hasTracker() bool { return c.Tracker != nil && c.Tracker.Seeded() }
 
 // memory returns the memory of an object.
-func (c *Controller) memory(g *v1alpha1.NodeGroup) *memory {
+func (c *Controller) memory(g *v1beta1.NodeGroup) *memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, ok := c.known[g.Name]

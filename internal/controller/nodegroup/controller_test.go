@@ -13,20 +13,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
 func TestGroupIsCreatedThenItsPool(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, declared(func(g *v1alpha1.NodeGroup) { g.Spec.WarmPool = &v1alpha1.WarmPool{MinSize: 2} }))
+	w := newWorld(t, declared(func(g *v1beta1.NodeGroup) { g.Spec.WarmPool = &v1beta1.WarmPool{MinSize: 2} }))
 	g := w.rest()
 	if diff := cmp.Diff([]string{"create group", "put warm pool"}, w.steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	wants(t, g, v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
-	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonInSync, "matches the spec")
+	wants(t, g, v1beta1.ConditionReady, isTrue, reasonLookedAt, "")
+	wants(t, g, v1beta1.ConditionSynced, isTrue, reasonInSync, "matches the spec")
 	if w.hints == 0 {
 		t.Error("the watch did not get the changed hooks")
 	}
@@ -38,14 +38,14 @@ func TestGroupIsCreatedThenItsPool(t *testing.T) {
 
 func TestObservedGroupIsNotTouched(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, declared(manage(v1alpha1.ManageNothing)))
+	w := newWorld(t, declared(manage(v1beta1.ManageNothing)))
 	w.at = healthy()
 	w.at.Hooks = nil
 	g := w.rest()
-	wants(t, g, v1alpha1.ConditionFound, isTrue, reasonThere, "")
-	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonObserved, "Lifeboat does not change the group")
-	wants(t, g, v1alpha1.ConditionHooksReady, isFalse, reasonWrong, "To fix: set management: Hooks so that Lifeboat sets it; or by hand: `aws autoscaling put-lifecycle-hook")
-	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonWrong, "no launch hook")
+	wants(t, g, v1beta1.ConditionFound, isTrue, reasonThere, "")
+	wants(t, g, v1beta1.ConditionSynced, isTrue, reasonObserved, "Lifeboat does not change the group")
+	wants(t, g, v1beta1.ConditionHooksReady, isFalse, reasonWrong, "To fix: set management: Hooks so that Lifeboat sets it; or by hand: `aws autoscaling put-lifecycle-hook")
+	wants(t, g, v1beta1.ConditionReady, isFalse, reasonWrong, "no launch hook")
 	if len(w.steps) != 0 || len(g.Finalizers) != 0 {
 		t.Errorf("did %v; finalizers %v", w.steps, g.Finalizers)
 	}
@@ -56,17 +56,17 @@ func TestObservedGroupIsNotTouched(t *testing.T) {
 
 func TestMissingGroup(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, declared(manage(v1alpha1.ManageHooks)))
+	w := newWorld(t, declared(manage(v1beta1.ManageHooks)))
 	g := w.rest()
-	wants(t, g, v1alpha1.ConditionFound, isFalse, reasonMissing, "To fix: correct spec.autoScalingGroup")
-	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonMissing, "")
+	wants(t, g, v1beta1.ConditionFound, isFalse, reasonMissing, "To fix: correct spec.autoScalingGroup")
+	wants(t, g, v1beta1.ConditionReady, isFalse, reasonMissing, "")
 	if len(w.steps) != 0 {
 		t.Errorf("did %v", w.steps)
 	}
 	// A new group is observed soon.
 	w.at = healthy()
 	w.now = w.now.Add(patience)
-	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
+	wants(t, w.rest(), v1beta1.ConditionReady, isTrue, reasonLookedAt, "")
 }
 
 func TestStatusIsWrittenOnChange(t *testing.T) {
@@ -85,7 +85,7 @@ func TestStatusIsWrittenOnChange(t *testing.T) {
 	}
 	w.at.Instances, w.now = append(w.at.Instances, member("i-2", "Pending:Wait")), w.now.Add(time.Second)
 	since := metav1.NewTime(w.now)
-	w.actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Hook: "lifeboat-launch", Since: since}}
+	w.actions = []v1beta1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Hook: "lifeboat-launch", Since: since}}
 	w.watch()
 	w.pass()
 	if g := w.object(); w.writes != 1 || g.Status.PendingActions != 1 || g.Status.Instances.Joining != 1 || len(g.Status.Actions) != 1 {
@@ -143,20 +143,20 @@ func TestAWSErrorsAreReported(t *testing.T) {
 	if again := w.pass(); again.RequeueAfter != patience {
 		t.Errorf("asked again after %s", again.RequeueAfter)
 	}
-	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonDenied, "allow autoscaling:PutLifecycleHook")
+	wants(t, w.object(), v1beta1.ConditionSynced, isFalse, reasonDenied, "allow autoscaling:PutLifecycleHook")
 	w.actErr = cloud.ErrBusy
 	w.pass()
-	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonBusy, "retrying soon: ")
+	wants(t, w.object(), v1beta1.ConditionSynced, isFalse, reasonBusy, "retrying soon: ")
 	w.actErr = nil
-	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
+	wants(t, w.rest(), v1beta1.ConditionReady, isTrue, reasonLookedAt, "")
 
 	// Known data stay in status while AWS does not respond.
 	w.lookErr, w.now = errors.New("no route to host"), w.now.Add(readEvery)
 	w.pass()
-	wants(t, w.object(), v1alpha1.ConditionFound, isTrue, reasonThere, "no route to host")
+	wants(t, w.object(), v1beta1.ConditionFound, isTrue, reasonThere, "no route to host")
 	w.start()
 	w.pass()
-	wants(t, w.object(), v1alpha1.ConditionFound, isUnknown, reasonUnread, "no route to host")
+	wants(t, w.object(), v1beta1.ConditionFound, isUnknown, reasonUnread, "no route to host")
 	if w.object().Status.Desired != 1 {
 		t.Error("what was known was forgotten")
 	}
@@ -174,19 +174,19 @@ func TestRevertedChangesAreRetriedRarely(t *testing.T) {
 	if len(w.steps) > 30 { // two hooks each time
 		t.Errorf("%d steps in twenty minutes", len(w.steps))
 	}
-	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonChanging, "check whether another tool")
+	wants(t, w.object(), v1beta1.ConditionSynced, isFalse, reasonChanging, "check whether another tool")
 }
 
 func TestTwoObjectsForOneGroup(t *testing.T) {
 	t.Parallel()
-	other := declared(func(g *v1alpha1.NodeGroup) {
+	other := declared(func(g *v1beta1.NodeGroup) {
 		g.Name, g.Spec.AutoScalingGroup, g.CreationTimestamp = "elder", "workers", metav1.NewTime(start.Add(-2*time.Hour))
 	})
 	w := newWorld(t, declared(), other)
 	w.at = healthy()
 	w.at.Hooks = nil
 	g := w.rest()
-	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonShared, "NodeGroup elder already manages Auto Scaling group workers: delete one of the two")
+	wants(t, g, v1beta1.ConditionReady, isFalse, reasonShared, "NodeGroup elder already manages Auto Scaling group workers: delete one of the two")
 	if len(w.steps) != 0 {
 		t.Errorf("did %v", w.steps)
 	}
@@ -197,7 +197,7 @@ func TestNodesAreLabelled(t *testing.T) {
 	node := func(name, id, label string) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id}}
 		if label != "" {
-			n.Labels = map[string]string{v1alpha1.LabelNodeGroup: label}
+			n.Labels = map[string]string{v1beta1.LabelNodeGroup: label}
 		}
 		return n
 	}
@@ -210,7 +210,7 @@ func TestNodesAreLabelled(t *testing.T) {
 		if err := w.client.Get(t.Context(), client.ObjectKey{Name: name}, &n); err != nil {
 			t.Fatal(err)
 		}
-		if got := n.Labels[v1alpha1.LabelNodeGroup]; got != want {
+		if got := n.Labels[v1beta1.LabelNodeGroup]; got != want {
 			t.Errorf("node %s: label %q, want %q", name, got, want)
 		}
 	}
@@ -223,20 +223,20 @@ func TestNodesAreLabelled(t *testing.T) {
 func TestCountsAreUnknownBeforeFirstRead(t *testing.T) {
 	t.Parallel()
 	g := declared()
-	g.Status.Actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}
+	g.Status.Actions = []v1beta1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}
 	g.Status.ConsecutiveFailures = 2
 	w := newWorld(t, g)
 	w.at, w.seeded = healthy(), false
 	if s := w.rest().Status; len(s.Actions) != 1 || s.ConsecutiveFailures != 2 {
 		t.Errorf("what the last leader wrote down is gone: %+v", s)
 	}
-	w.seeded, w.failed, w.boots = true, 3, &v1alpha1.BootTimes{Count: 1, LastSeconds: 60, LongestSeconds: 700}
+	w.seeded, w.failed, w.boots = true, 3, &v1beta1.BootTimes{Count: 1, LastSeconds: 60, LongestSeconds: 700}
 	w.pass()
 	s := w.object().Status
 	if len(s.Actions) != 0 || s.ConsecutiveFailures != 3 || s.Boots.LongestSeconds != 700 || len(s.Failures) != 1 {
 		t.Errorf("%+v", s)
 	}
-	wants(t, w.object(), v1alpha1.ConditionReady, isFalse, reasonBroken, "the last 3 launches failed")
+	wants(t, w.object(), v1beta1.ConditionReady, isFalse, reasonBroken, "the last 3 launches failed")
 }
 
 func TestMetrics(t *testing.T) {
@@ -244,7 +244,7 @@ func TestMetrics(t *testing.T) {
 	w := newWorld(t, declared())
 	w.at = healthy()
 	w.at.Instances = append(w.at.Instances, member("i-2", "Pending:Wait"))
-	w.actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}
+	w.actions = []v1beta1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}
 	w.rest()
 	w.now = start.Add(90 * time.Second)
 	want := `

@@ -10,27 +10,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
 // deletes reports whether the group is deleted with the object.
-func deletes(g *v1alpha1.NodeGroup) bool {
-	return g.Spec.DeletionPolicy == v1alpha1.DeleteGroup && g.Spec.Management == v1alpha1.ManageAll
+func deletes(g *v1beta1.NodeGroup) bool {
+	return g.Spec.DeletionPolicy == v1beta1.DeleteGroup && g.Spec.Management == v1beta1.ManageAll
 }
 
 // settleFinalizer sets the finalizer if the group is deleted with the object,
 // and removes it otherwise.
-func (c *Controller) settleFinalizer(ctx context.Context, g *v1alpha1.NodeGroup) (changed bool, err error) {
-	if deletes(g) == controllerutil.ContainsFinalizer(g, v1alpha1.FinalizerNodeGroup) {
+func (c *Controller) settleFinalizer(ctx context.Context, g *v1beta1.NodeGroup) (changed bool, err error) {
+	if deletes(g) == controllerutil.ContainsFinalizer(g, v1beta1.FinalizerNodeGroup) {
 		return false, nil
 	}
 	base := client.MergeFromWithOptions(g.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	if deletes(g) {
-		controllerutil.AddFinalizer(g, v1alpha1.FinalizerNodeGroup)
+		controllerutil.AddFinalizer(g, v1beta1.FinalizerNodeGroup)
 	} else {
-		controllerutil.RemoveFinalizer(g, v1alpha1.FinalizerNodeGroup)
+		controllerutil.RemoveFinalizer(g, v1beta1.FinalizerNodeGroup)
 	}
 	if err := c.Client.Patch(ctx, g, base); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("setting the finalizer of node group %s: %w", g.Name, err)
@@ -40,8 +40,8 @@ func (c *Controller) settleFinalizer(ctx context.Context, g *v1alpha1.NodeGroup)
 
 // end deletes the group of a deleted object if the object asks for it. It waits
 // until no instance of the group is in service.
-func (c *Controller) end(ctx context.Context, g *v1alpha1.NodeGroup, m *memory) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(g, v1alpha1.FinalizerNodeGroup) {
+func (c *Controller) end(ctx context.Context, g *v1beta1.NodeGroup, m *memory) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(g, v1beta1.FinalizerNodeGroup) {
 		c.forget(g.Name)
 		return reconcile.Result{}, nil
 	}
@@ -84,7 +84,7 @@ func (c *Controller) end(ctx context.Context, g *v1alpha1.NodeGroup, m *memory) 
 }
 
 // teardown reads the group and returns the next step.
-func (c *Controller) teardown(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, s *passState) (steps []nodegroup.Step, waits string) {
+func (c *Controller) teardown(ctx context.Context, g *v1beta1.NodeGroup, m *memory, s *passState) (steps []nodegroup.Step, waits string) {
 	s.observed, s.known, s.err = c.look(ctx, g, m)
 	if s.err != nil || !s.known {
 		return nil, fmt.Sprintf("the group cannot be deleted until it can be read: %v", s.err)
@@ -93,9 +93,9 @@ func (c *Controller) teardown(ctx context.Context, g *v1alpha1.NodeGroup, m *mem
 }
 
 // removeFinalizer lets the object be deleted.
-func (c *Controller) removeFinalizer(ctx context.Context, g *v1alpha1.NodeGroup) (reconcile.Result, error) {
+func (c *Controller) removeFinalizer(ctx context.Context, g *v1beta1.NodeGroup) (reconcile.Result, error) {
 	base := client.MergeFromWithOptions(g.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	controllerutil.RemoveFinalizer(g, v1alpha1.FinalizerNodeGroup)
+	controllerutil.RemoveFinalizer(g, v1beta1.FinalizerNodeGroup)
 	if err := c.Client.Patch(ctx, g, base); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("removing the finalizer of node group %s: %w", g.Name, err)
 	}

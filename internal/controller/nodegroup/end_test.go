@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
@@ -37,12 +37,12 @@ func TestRetainedGroupIsUnchanged(t *testing.T) {
 
 func TestGroupIsDeletedWithoutInstances(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, declared(deleting, func(g *v1alpha1.NodeGroup) { g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped"} }))
+	w := newWorld(t, declared(deleting, func(g *v1beta1.NodeGroup) { g.Spec.WarmPool = &v1beta1.WarmPool{State: "Stopped"} }))
 	w.at = healthy()
 	w.at.Pool = &nodegroup.Pool{State: "Stopped"}
 	w.pass() // puts the finalizer
 	g := w.rest()
-	if diff := cmp.Diff([]string{v1alpha1.FinalizerNodeGroup}, g.Finalizers); diff != "" || !strings.Contains(g.Status.Deletion, "terminates no running node") {
+	if diff := cmp.Diff([]string{v1beta1.FinalizerNodeGroup}, g.Finalizers); diff != "" || !strings.Contains(g.Status.Deletion, "terminates no running node") {
 		t.Fatalf("%s; %s", diff, g.Status.Deletion)
 	}
 	w.delete()
@@ -54,7 +54,7 @@ func TestGroupIsDeletedWithoutInstances(t *testing.T) {
 	if g = w.object(); g == nil || len(w.steps) != 0 {
 		t.Fatalf("did %v with an instance in service", w.steps)
 	}
-	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonDeleting, "i-1 (InService)")
+	wants(t, g, v1beta1.ConditionReady, isFalse, reasonDeleting, "i-1 (InService)")
 	if emitted := w.newEvents(); len(emitted) != 1 || !strings.Contains(emitted[0], "DeletionWaits") || !strings.Contains(emitted[0], "--min-size 0") {
 		t.Errorf("events: %q", emitted)
 	}
@@ -93,9 +93,9 @@ func TestDeletionCanBeAbandoned(t *testing.T) {
 	w.delete()
 	w.lookErr, w.now = errors.New("no route to host"), w.now.Add(time.Hour)
 	w.pass()
-	wants(t, w.object(), v1alpha1.ConditionReady, isFalse, reasonDeleting, "no route to host")
+	wants(t, w.object(), v1beta1.ConditionReady, isFalse, reasonDeleting, "no route to host")
 	g := w.object()
-	g.Spec.DeletionPolicy = v1alpha1.KeepGroup
+	g.Spec.DeletionPolicy = v1beta1.KeepGroup
 	if err := w.client.Update(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestFinalizerIsRemovedWithPolicy(t *testing.T) {
 	w.at = healthy()
 	w.pass()
 	g := w.object()
-	g.Spec.DeletionPolicy = v1alpha1.KeepGroup
+	g.Spec.DeletionPolicy = v1beta1.KeepGroup
 	if err := w.client.Update(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
@@ -23,7 +23,7 @@ type reading struct {
 // old, merged with the settings that were read directly. Those are read if they
 // may have changed, and every few minutes. err says why that failed; known is
 // true if older data are available.
-func (c *Controller) look(ctx context.Context, g *v1alpha1.NodeGroup, m *memory) (o nodegroup.Observed, known bool, err error) {
+func (c *Controller) look(ctx context.Context, g *v1beta1.NodeGroup, m *memory) (o nodegroup.Observed, known bool, err error) {
 	name := nodegroup.Name(g)
 	group, watched := c.Watch.Group(name)
 	if c.due(m, g, group, watched) {
@@ -47,7 +47,7 @@ func (c *Controller) look(ctx context.Context, g *v1alpha1.NodeGroup, m *memory)
 }
 
 // due reports whether to read the group again.
-func (c *Controller) due(m *memory, g *v1alpha1.NodeGroup, group groupcache.Group, watched bool) bool {
+func (c *Controller) due(m *memory, g *v1beta1.NodeGroup, group groupcache.Group, watched bool) bool {
 	s, now := m.reading, c.Clock()
 	every := readEvery
 	if !s.observed.Exists {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -70,11 +70,11 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 }
 
 // count stores the values for the metrics.
-func (c *Controller) count(m *memory, s v1alpha1.NodeGroupStatus) {
+func (c *Controller) count(m *memory, s v1beta1.NodeGroupStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.group, m.counts, m.held, m.oldest = s.Group, s.Instances, s.PendingActions, time.Time{}
 	if len(s.Actions) > 0 {
-		m.oldest = slices.MinFunc(s.Actions, func(a, b v1alpha1.LifecycleAction) int { return a.Since.Compare(b.Since.Time) }).Since.Time
+		m.oldest = slices.MinFunc(s.Actions, func(a, b v1beta1.LifecycleAction) int { return a.Since.Compare(b.Since.Time) }).Since.Time
 	}
 }

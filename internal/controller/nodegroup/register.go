@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
@@ -33,7 +33,7 @@ const concurrency = 4
 func (c *Controller) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEvent[string]) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nodegroup").
-		For(&v1alpha1.NodeGroup{}, builder.WithPredicates(mine)).
+		For(&v1beta1.NodeGroup{}, builder.WithPredicates(mine)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.ofNode), builder.WithPredicates(unlabelled)).
 		WatchesRawSource(source.Channel(changed, handler.TypedEnqueueRequestsFromMapFunc(c.ofGroup))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
@@ -50,12 +50,12 @@ var (
 	})
 	// A new node, or one that just got its provider id, may need the label.
 	unlabelled = predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetLabels()[v1alpha1.LabelNodeGroup] == "" },
+		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetLabels()[v1beta1.LabelNodeGroup] == "" },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok1 := e.ObjectOld.(*corev1.Node)
 			is, ok2 := e.ObjectNew.(*corev1.Node)
-			return ok1 && ok2 && is.Labels[v1alpha1.LabelNodeGroup] == "" &&
-				(was.Spec.ProviderID != is.Spec.ProviderID || was.Labels[v1alpha1.LabelNodeGroup] != "")
+			return ok1 && ok2 && is.Labels[v1beta1.LabelNodeGroup] == "" &&
+				(was.Spec.ProviderID != is.Spec.ProviderID || was.Labels[v1beta1.LabelNodeGroup] != "")
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
@@ -79,7 +79,7 @@ func (c *Controller) ofNode(ctx context.Context, o client.Object) []reconcile.Re
 
 // ofGroup returns the objects that manage an Auto Scaling group.
 func (c *Controller) ofGroup(ctx context.Context, group string) []reconcile.Request {
-	var all v1alpha1.NodeGroupList
+	var all v1beta1.NodeGroupList
 	if c.Client.List(ctx, &all) != nil {
 		return nil // the cache cannot fail, and all objects are requeued periodically
 	}

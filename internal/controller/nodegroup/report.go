@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -40,7 +40,7 @@ type passState struct {
 	ending string
 }
 
-// Limits of lists in status (api/v1alpha1).
+// Limits of lists in status (api/v1beta1).
 const (
 	mostActions  = 50
 	mostFailures = 10
@@ -53,7 +53,7 @@ const (
 const writeEvery = time.Minute
 
 // report writes status if it has changed.
-func (c *Controller) report(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, s passState) (reconcile.Result, error) {
+func (c *Controller) report(ctx context.Context, g *v1beta1.NodeGroup, m *memory, s passState) (reconcile.Result, error) {
 	before := g.DeepCopy()
 	g.Status.ObservedGeneration = g.Generation
 	g.Status.Group = s.wanted.Group
@@ -97,7 +97,7 @@ func (c *Controller) again(s passState) reconcile.Result {
 }
 
 // quiet is status without the fields that change on every heartbeat.
-func quiet(s v1alpha1.NodeGroupStatus) v1alpha1.NodeGroupStatus {
+func quiet(s v1beta1.NodeGroupStatus) v1beta1.NodeGroupStatus {
 	s = *s.DeepCopy()
 	for i := range s.Actions {
 		s.Actions[i].LastHeartbeat, s.Actions[i].Expires, s.Actions[i].Message = nil, nil, ""
@@ -106,7 +106,7 @@ func quiet(s v1alpha1.NodeGroupStatus) v1alpha1.NodeGroupStatus {
 }
 
 // state fills status from the observed group.
-func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s passState) {
+func (c *Controller) state(status *v1beta1.NodeGroupStatus, s passState) {
 	o := s.observed
 	status.ARN, status.Operator = o.ARN, o.Operator
 	status.Min, status.Max, status.Desired = o.Min, o.Max, o.Desired
@@ -123,7 +123,7 @@ func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s passState) {
 	}
 	status.Findings = nil
 	for _, f := range s.plan.Findings[:min(len(s.plan.Findings), mostFindings)] {
-		status.Findings = append(status.Findings, v1alpha1.GroupFinding{
+		status.Findings = append(status.Findings, v1beta1.GroupFinding{
 			Severity: string(f.Severity), ID: f.ID, Message: notice.Cut(f.Problem, longText), Fix: notice.Cut(f.Fix, longText),
 		})
 	}
@@ -131,7 +131,7 @@ func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s passState) {
 }
 
 // track copies pending actions and launch results into status.
-func (c *Controller) track(status *v1alpha1.NodeGroupStatus, o nodegroup.Observed) {
+func (c *Controller) track(status *v1beta1.NodeGroupStatus, o nodegroup.Observed) {
 	actions := c.Tracker.Actions(o.Name)
 	status.Actions = nil
 	for _, a := range actions[:min(len(actions), mostActions)] {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -34,9 +34,9 @@ func TestOverHTTP(t *testing.T) {
 	if _, err := server.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, declared(deleting, func(g *v1alpha1.NodeGroup) {
+	w := newWorld(t, declared(deleting, func(g *v1beta1.NodeGroup) {
 		g.Spec.LaunchTemplate.Version, g.Spec.Subnets = "$Latest", []string{server.States.EC2.Subnets()[0].ID}
-		g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: 1}
+		g.Spec.WarmPool = &v1beta1.WarmPool{State: "Stopped", MinSize: 1}
 		two := int32(2)
 		g.Spec.WarmPool.MaxPreparedCapacity = &two
 	}))
@@ -59,7 +59,7 @@ func TestOverHTTP(t *testing.T) {
 	counting := &counted{AWS: nodegroup.NewAPI(cfg)}
 	w.loop.Watch, w.loop.AWS, w.loop.Clock = watcher, counting, time.Now
 
-	until := func(what string, is func(*v1alpha1.NodeGroup) bool) {
+	until := func(what string, is func(*v1beta1.NodeGroup) bool) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			w.pass()
@@ -70,7 +70,7 @@ func TestOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	until("two instances held on their way", func(g *v1alpha1.NodeGroup) bool {
+	until("two instances held on their way", func(g *v1beta1.NodeGroup) bool {
 		return g.Status.PendingActions == 2 && g.Status.Instances.Joining == 1 && g.Status.Instances.Warming == 1
 	})
 	answer := func(hook string) {
@@ -80,11 +80,11 @@ func TestOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	until("one in service and one warm", func(g *v1alpha1.NodeGroup) bool {
+	until("one in service and one warm", func(g *v1beta1.NodeGroup) bool {
 		answer("lifeboat-launch")
 		return g.Status.Instances.InService == 1 && g.Status.Instances.Warm == 1 && g.Status.PendingActions == 0
 	})
-	wants(t, w.object(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
+	wants(t, w.object(), v1beta1.ConditionReady, isTrue, reasonLookedAt, "")
 	if len(w.object().Status.Unhooked) > 0 || len(w.object().Status.Findings) > 0 {
 		t.Errorf("%+v", w.object().Status)
 	}
@@ -106,7 +106,7 @@ func TestOverHTTP(t *testing.T) {
 	if err := groups.SetDesired("workers", 0, false); err != nil {
 		t.Fatal(err)
 	}
-	until("the group to be gone, and the object with it", func(g *v1alpha1.NodeGroup) bool {
+	until("the group to be gone, and the object with it", func(g *v1beta1.NodeGroup) bool {
 		answer("lifeboat-terminate")
 		return g == nil
 	})

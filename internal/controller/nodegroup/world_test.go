@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
@@ -47,8 +47,8 @@ type world struct {
 	// The state of the watch and the tracker.
 	watched map[string]groupcache.Group
 	hints   int
-	actions []v1alpha1.LifecycleAction
-	boots   *v1alpha1.BootTimes
+	actions []v1beta1.LifecycleAction
+	boots   *v1beta1.BootTimes
 	failed  int32
 	seeded  bool
 }
@@ -59,11 +59,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, now: start, events: events.NewFakeRecorder(100), seeded: true, watched: map[string]groupcache.Group{}}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.NodeGroup{}).
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1beta1.NodeGroup{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			w.writes++
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
@@ -150,23 +150,23 @@ func (w *world) Apply(_ context.Context, want nodegroup.Wanted, s nodegroup.Step
 	return nil
 }
 
-func (w *world) Actions(string) []v1alpha1.LifecycleAction { return slices.Clone(w.actions) }
-func (w *world) Boots(string) *v1alpha1.BootTimes          { return w.boots }
-func (w *world) Seeded() bool                              { return w.seeded }
-func (w *world) Failures(string) (int32, []v1alpha1.GroupFailure) {
+func (w *world) Actions(string) []v1beta1.LifecycleAction { return slices.Clone(w.actions) }
+func (w *world) Boots(string) *v1beta1.BootTimes          { return w.boots }
+func (w *world) Seeded() bool                             { return w.seeded }
+func (w *world) Failures(string) (int32, []v1beta1.GroupFailure) {
 	if w.failed == 0 {
 		return 0, nil
 	}
-	return w.failed, []v1alpha1.GroupFailure{{Time: metav1.NewTime(start), InstanceID: "i-9", Message: "abandoned"}}
+	return w.failed, []v1beta1.GroupFailure{{Time: metav1.NewTime(start), InstanceID: "i-9", Message: "abandoned"}}
 }
 
 // declared is a NodeGroup.
-func declared(change ...func(*v1alpha1.NodeGroup)) *v1alpha1.NodeGroup {
+func declared(change ...func(*v1beta1.NodeGroup)) *v1beta1.NodeGroup {
 	one, five := int32(1), int32(5)
-	g := &v1alpha1.NodeGroup{
+	g := &v1beta1.NodeGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "workers", Generation: 1, CreationTimestamp: metav1.NewTime(start.Add(-time.Hour))},
-		Spec: v1alpha1.NodeGroupSpec{
-			Management: v1alpha1.ManageAll, LaunchTemplate: &v1alpha1.LaunchTemplate{Name: "workers", Version: "3"},
+		Spec: v1beta1.NodeGroupSpec{
+			Management: v1beta1.ManageAll, LaunchTemplate: &v1beta1.LaunchTemplate{Name: "workers", Version: "3"},
 			MinSize: &one, MaxSize: &five, Subnets: []string{"subnet-a"},
 		},
 	}
@@ -176,11 +176,11 @@ func declared(change ...func(*v1alpha1.NodeGroup)) *v1alpha1.NodeGroup {
 	return g
 }
 
-func manage(m v1alpha1.Management) func(*v1alpha1.NodeGroup) {
-	return func(g *v1alpha1.NodeGroup) { g.Spec.Management = m }
+func manage(m v1beta1.Management) func(*v1beta1.NodeGroup) {
+	return func(g *v1beta1.NodeGroup) { g.Spec.Management = m }
 }
 
-func deleting(g *v1alpha1.NodeGroup) { g.Spec.DeletionPolicy = v1alpha1.DeleteGroup }
+func deleting(g *v1beta1.NodeGroup) { g.Spec.DeletionPolicy = v1beta1.DeleteGroup }
 
 // healthy is a group that matches the spec.
 func healthy() nodegroup.Observed {
@@ -188,11 +188,11 @@ func healthy() nodegroup.Observed {
 		Exists: true, Name: "workers", ARN: "arn:workers", Min: 1, Max: 5, Desired: 1, HooksKnown: true, PoolKnown: true,
 		Tags: map[string]string{nodegroup.TagObject: "workers", "kubernetes.io/cluster/prod": "owned"},
 		Hooks: []nodegroup.Hook{
-			{Name: v1alpha1.LaunchHook, Timeout: 10 * time.Minute, Abandons: true},
-			{Name: v1alpha1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute},
+			{Name: v1beta1.LaunchHook, Timeout: 10 * time.Minute, Abandons: true},
+			{Name: v1beta1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute},
 		},
 		Instances: []nodegroup.Instance{member("i-1", "InService")},
-		Settings:  &nodegroup.Settings{Template: &v1alpha1.LaunchTemplate{Name: "workers", Version: "3"}, Current: "3", Subnets: []string{"subnet-a"}},
+		Settings:  &nodegroup.Settings{Template: &v1beta1.LaunchTemplate{Name: "workers", Version: "3"}, Current: "3", Subnets: []string{"subnet-a"}},
 	}
 }
 
@@ -224,7 +224,7 @@ func (w *world) pass() reconcile.Result {
 }
 
 // rest reconciles until no requeue is due soon.
-func (w *world) rest() *v1alpha1.NodeGroup {
+func (w *world) rest() *v1beta1.NodeGroup {
 	w.t.Helper()
 	for range 20 {
 		again := w.pass()
@@ -236,9 +236,9 @@ func (w *world) rest() *v1alpha1.NodeGroup {
 	return w.object()
 }
 
-func (w *world) object() *v1alpha1.NodeGroup {
+func (w *world) object() *v1beta1.NodeGroup {
 	w.t.Helper()
-	var g v1alpha1.NodeGroup
+	var g v1beta1.NodeGroup
 	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: "workers"}, &g); apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
@@ -248,7 +248,7 @@ func (w *world) object() *v1alpha1.NodeGroup {
 }
 
 // wants checks a condition.
-func wants(t *testing.T, g *v1alpha1.NodeGroup, condition string, status metav1.ConditionStatus, reason, message string) {
+func wants(t *testing.T, g *v1beta1.NodeGroup, condition string, status metav1.ConditionStatus, reason, message string) {
 	t.Helper()
 	c := meta.FindStatusCondition(g.Status.Conditions, condition)
 	if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, message) {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -60,14 +60,14 @@ func (c *Controller) Register(mgr ctrl.Manager, done <-chan event.TypedGenericEv
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("notification").
-		For(&v1alpha1.Interruption{}).
+		For(&v1beta1.Interruption{}).
 		WatchesRawSource(source.Channel(done, byName)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
 // Reconcile sends what the timeline has and status.notifications has not.
-func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (reconcile.Result, error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
@@ -102,12 +102,12 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 
 // notifications returns the notifications of the policy that selects the node. An
 // Interruption that a policy ignores sends none, unless its notice was withdrawn.
-func (c *Controller) notifications(ctx context.Context, in *v1alpha1.Interruption) ([]v1alpha1.Notification, error) {
+func (c *Controller) notifications(ctx context.Context, in *v1beta1.Interruption) ([]v1beta1.Notification, error) {
 	d := in.Status.Decision
-	if d == nil || d.EffectivePolicy == "" || d.Action == v1alpha1.ActionIgnore && in.Status.Phase != v1alpha1.PhaseCancelled {
+	if d == nil || d.EffectivePolicy == "" || d.Action == v1beta1.ActionIgnore && in.Status.Phase != v1beta1.PhaseCancelled {
 		return nil, nil
 	}
-	var p v1alpha1.InterruptionPolicy
+	var p v1beta1.InterruptionPolicy
 	if err := c.o.Client.Get(ctx, client.ObjectKey{Name: d.EffectivePolicy}, &p); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 )
 
@@ -35,7 +35,7 @@ type world struct {
 	code     int // of the server's responses
 }
 
-func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.InterruptionPolicy)) *world {
+func newWorld(t *testing.T, change func(*v1beta1.Interruption, *v1beta1.InterruptionPolicy)) *world {
 	t.Helper()
 	w := &world{T: t, now: start, answered: make(chan string, 100), code: http.StatusOK}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -48,19 +48,19 @@ func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.Interr
 		rw.WriteHeader(w.code)
 	}))
 	t.Cleanup(server.Close)
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1alpha1.InterruptionPolicySpec{
-		Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain}},
-		Notifications: []v1alpha1.Notification{{
-			Name: "chat", Reasons: []string{v1alpha1.ReasonCordoned, v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: server.URL, Body: `{{.Node}}: {{.Message}}`},
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1beta1.InterruptionPolicySpec{
+		Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain}},
+		Notifications: []v1beta1.Notification{{
+			Name: "chat", Reasons: []string{v1beta1.ReasonCordoned, v1beta1.ReasonCompleted}, Webhook: v1beta1.Webhook{URL: server.URL, Body: `{{.Node}}: {{.Message}}`},
 		}},
 	}}
-	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-a", UID: "uid"}, Status: v1alpha1.InterruptionStatus{
-		NodeName: "a", Phase: v1alpha1.PhaseDraining,
-		Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, EffectivePolicy: "team"},
+	in := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-a", UID: "uid"}, Status: v1beta1.InterruptionStatus{
+		NodeName: "a", Phase: v1beta1.PhaseDraining,
+		Decision: &v1beta1.Decision{Action: v1beta1.ActionDrain, EffectivePolicy: "team"},
 	}}
 	change(in, p)
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(in, p).WithStatusSubresource(in).Build()
@@ -69,9 +69,9 @@ func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.Interr
 	return w
 }
 
-func (w *world) interruption() *v1alpha1.Interruption {
+func (w *world) interruption() *v1beta1.Interruption {
 	w.Helper()
-	var in v1alpha1.Interruption
+	var in v1beta1.Interruption
 	if err := w.client.Get(w.Context(), client.ObjectKey{Name: "i-a"}, &in); err != nil {
 		w.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func (w *world) add(reason, message string) {
 	w.Helper()
 	w.now = w.now.Add(time.Second)
 	in := w.interruption()
-	in.Status.Timeline = append(in.Status.Timeline, v1alpha1.TimelineEntry{Time: metav1.NewMicroTime(w.now), Reason: reason, Message: message})
+	in.Status.Timeline = append(in.Status.Timeline, v1beta1.TimelineEntry{Time: metav1.NewMicroTime(w.now), Reason: reason, Message: message})
 	if err := w.client.Status().Update(w.Context(), in); err != nil {
 		w.Fatal(err)
 	}
@@ -115,14 +115,14 @@ func (w *world) reasons() (reasons []string) {
 }
 
 func TestNotificationsMatchTimeline(t *testing.T) {
-	w := newWorld(t, func(*v1alpha1.Interruption, *v1alpha1.InterruptionPolicy) {})
-	w.add(v1alpha1.ReasonDecided, "not asked for")
-	w.add(v1alpha1.ReasonCordoned, "no new pods")
+	w := newWorld(t, func(*v1beta1.Interruption, *v1beta1.InterruptionPolicy) {})
+	w.add(v1beta1.ReasonDecided, "not asked for")
+	w.add(v1beta1.ReasonCordoned, "no new pods")
 	w.deliver()
 	first := w.interruption().Status.Notifications
 	w.now = w.now.Add(time.Minute)
 	w.reconcile() // nothing is due
-	w.add(v1alpha1.ReasonCompleted, "all pods moved")
+	w.add(v1beta1.ReasonCompleted, "all pods moved")
 	w.deliver()
 
 	w.mu.Lock()
@@ -137,41 +137,41 @@ func TestNotificationsMatchTimeline(t *testing.T) {
 }
 
 func TestFailedNotificationIsReportedOnce(t *testing.T) {
-	w := newWorld(t, func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
-		in.Status.Phase = v1alpha1.PhaseCompleted
+	w := newWorld(t, func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) {
+		in.Status.Phase = v1beta1.PhaseCompleted
 	})
 	w.code = http.StatusInternalServerError
-	w.add(v1alpha1.ReasonCompleted, "all pods moved")
+	w.add(v1beta1.ReasonCompleted, "all pods moved")
 	for range 3 {
 		w.deliver()
 		w.now = w.now.Add(10 * time.Second)
 	}
 	w.reconcile()
-	if got, want := w.reasons(), []string{v1alpha1.ReasonCompleted, v1alpha1.ReasonNotifyFailed}; !slices.Equal(got, want) {
+	if got, want := w.reasons(), []string{v1beta1.ReasonCompleted, v1beta1.ReasonNotifyFailed}; !slices.Equal(got, want) {
 		t.Errorf("timeline %v, want %v", got, want)
 	}
 }
 
 func TestSkippedNotifications(t *testing.T) {
-	for name, change := range map[string]func(*v1alpha1.Interruption, *v1alpha1.InterruptionPolicy){
-		"before a decision": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) { in.Status.Decision = nil },
-		"without a policy": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
+	for name, change := range map[string]func(*v1beta1.Interruption, *v1beta1.InterruptionPolicy){
+		"before a decision": func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) { in.Status.Decision = nil },
+		"without a policy": func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) {
 			in.Status.Decision.EffectivePolicy = ""
 		},
-		"the policy is deleted": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
+		"the policy is deleted": func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) {
 			in.Status.Decision.EffectivePolicy = "other"
 		},
-		"the policy is not valid": func(_ *v1alpha1.Interruption, p *v1alpha1.InterruptionPolicy) { p.Spec.Rules[0].Action = "Drian" },
-		"the policy ignores it": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
-			in.Status.Decision.Action = v1alpha1.ActionIgnore
+		"the policy is not valid": func(_ *v1beta1.Interruption, p *v1beta1.InterruptionPolicy) { p.Spec.Rules[0].Action = "Drian" },
+		"the policy ignores it": func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) {
+			in.Status.Decision.Action = v1beta1.ActionIgnore
 		},
-		"it asks for other reasons": func(_ *v1alpha1.Interruption, p *v1alpha1.InterruptionPolicy) {
-			p.Spec.Notifications[0].Reasons = []string{v1alpha1.ReasonPodLost}
+		"it asks for other reasons": func(_ *v1beta1.Interruption, p *v1beta1.InterruptionPolicy) {
+			p.Spec.Notifications[0].Reasons = []string{v1beta1.ReasonPodLost}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, change)
-			w.add(v1alpha1.ReasonCordoned, "no new pods")
+			w.add(v1beta1.ReasonCordoned, "no new pods")
 			version := w.interruption().ResourceVersion
 			if result := w.reconcile(); result != (reconcile.Result{}) {
 				t.Errorf("result %+v, want none", result)
@@ -182,10 +182,10 @@ func TestSkippedNotifications(t *testing.T) {
 		})
 	}
 	t.Run("a withdrawn notice is reported", func(t *testing.T) {
-		w := newWorld(t, func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
-			in.Status.Decision.Action, in.Status.Phase = v1alpha1.ActionIgnore, v1alpha1.PhaseCancelled
+		w := newWorld(t, func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) {
+			in.Status.Decision.Action, in.Status.Phase = v1beta1.ActionIgnore, v1beta1.PhaseCancelled
 		})
-		w.add(v1alpha1.ReasonCompleted, "the node is as it was")
+		w.add(v1beta1.ReasonCompleted, "the node is as it was")
 		w.deliver()
 		if len(w.interruption().Status.Notifications) != 1 {
 			t.Errorf("status %+v", w.interruption().Status)

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
@@ -37,18 +37,18 @@ func New(c client.Client) *Controller { return &Controller{client: c} }
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("policy").
-		For(&v1alpha1.InterruptionPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1beta1.InterruptionPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
 // Reconcile sets the condition Accepted.
-func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPolicy) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, p *v1beta1.InterruptionPolicy) (reconcile.Result, error) {
 	condition := metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonValid,
+		Type: v1beta1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonValid,
 		Message: "in force", ObservedGeneration: p.Generation,
 	}
 	if wrong := policy.Validate(p.Spec); len(wrong) > 0 {
-		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonInvalid
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1beta1.ReasonInvalid
 		follows := "; until it is corrected, " + effect(p.Spec)
 		condition.Message = notice.Cut("not in force: "+strings.Join(wrong, "; "), longestMessage-len(follows)) + follows
 	}
@@ -65,7 +65,7 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 }
 
 // effect describes what an invalid policy still does.
-func effect(spec v1alpha1.InterruptionPolicySpec) string {
+func effect(spec v1beta1.InterruptionPolicySpec) string {
 	if len(policy.ValidateNodes(spec)) > 0 {
 		return "it selects no node, and other policies and the built-in defaults rule"
 	}

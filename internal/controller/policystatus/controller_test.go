@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policystatus"
 )
 
@@ -28,10 +28,10 @@ type world struct {
 	fails   error // what the API server says to a patch
 }
 
-func newWorld(t *testing.T, p *v1alpha1.InterruptionPolicy) *world {
+func newWorld(t *testing.T, p *v1beta1.InterruptionPolicy) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{}
@@ -49,9 +49,9 @@ func newWorld(t *testing.T, p *v1alpha1.InterruptionPolicy) *world {
 	return w
 }
 
-func (w *world) read(t *testing.T) *v1alpha1.InterruptionPolicy {
+func (w *world) read(t *testing.T) *v1beta1.InterruptionPolicy {
 	t.Helper()
-	p := &v1alpha1.InterruptionPolicy{}
+	p := &v1beta1.InterruptionPolicy{}
 	if err := w.client.Get(t.Context(), client.ObjectKey{Name: "p"}, p); err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +68,10 @@ func (w *world) pass(t *testing.T) error {
 	return err
 }
 
-func named(generation int64, kinds ...string) *v1alpha1.InterruptionPolicy {
-	return &v1alpha1.InterruptionPolicy{
+func named(generation int64, kinds ...string) *v1beta1.InterruptionPolicy {
+	return &v1beta1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: generation},
-		Spec:       v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: kinds, Action: v1alpha1.ActionDrain}}},
+		Spec:       v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{Kinds: kinds, Action: v1beta1.ActionDrain}}},
 	}
 }
 
@@ -80,7 +80,7 @@ func TestPolicyReportsAccepted(t *testing.T) {
 	lost.Spec.Nodes.NodePools = []string{""}
 	for _, c := range []struct {
 		name   string
-		policy *v1alpha1.InterruptionPolicy
+		policy *v1beta1.InterruptionPolicy
 		want   metav1.Condition
 	}{
 		{"a good one", named(3, "*"), metav1.Condition{
@@ -135,7 +135,7 @@ func TestCorrectedPolicyIsAccepted(t *testing.T) {
 // TestManyProblemsAreTruncatedInCondition: the API server takes 32,768 characters.
 func TestManyProblemsAreTruncatedInCondition(t *testing.T) {
 	p := named(1)
-	rule := v1alpha1.Rule{Action: v1alpha1.ActionDrain}
+	rule := v1beta1.Rule{Action: v1beta1.ActionDrain}
 	for range 32 {
 		rule.Kinds = append(rule.Kinds, strings.Repeat("ü", 63))
 	}

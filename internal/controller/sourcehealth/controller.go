@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -74,13 +74,13 @@ func New(o Options) (*Controller, error) {
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("sourcehealth").
-		For(&v1alpha1.Interruption{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1beta1.Interruption{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
 // Reconcile waits until the queue's notice is overdue, then reports it once.
-func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (reconcile.Result, error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
@@ -95,20 +95,20 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	if left := missing.Due.Sub(c.o.Clock()); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	if meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionWiringDegraded) {
+	if meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionWiringDegraded) {
 		return reconcile.Result{}, nil
 	}
 	return c.degrade(ctx, in, missing)
 }
 
 // degrade reports the missing notice and the cause.
-func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, missing notice.Missing) (reconcile.Result, error) {
+func (c *Controller) degrade(ctx context.Context, in *v1beta1.Interruption, missing notice.Missing) (reconcile.Result, error) {
 	because, advice := c.causes.of(ctx, missing.Kind)
 	message := fmt.Sprintf("%s was reported by %s but not by the queue: %s", missing.Kind, missing.Source, because)
 	if advice != "" {
 		message += "; " + advice
 	}
-	err := c.set(ctx, in, metav1.ConditionTrue, v1alpha1.ReasonMissingFromQueue, message)
+	err := c.set(ctx, in, metav1.ConditionTrue, v1beta1.ReasonMissingFromQueue, message)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
@@ -117,7 +117,7 @@ func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, mis
 	}
 	log.FromContext(ctx).Info("another source reported a notice that the queue did not deliver",
 		"instance", in.Spec.InstanceID, "kind", missing.Kind, "source", missing.Source, "because", because, "advice", advice)
-	c.o.Events.Eventf(in, nil, corev1.EventTypeWarning, v1alpha1.ConditionWiringDegraded, "Listen", "%s", message)
+	c.o.Events.Eventf(in, nil, corev1.EventTypeWarning, v1beta1.ConditionWiringDegraded, "Listen", "%s", message)
 	c.degraded.WithLabelValues(missing.Kind).Inc()
 	return reconcile.Result{}, nil
 }
@@ -125,15 +125,15 @@ func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, mis
 // restore resets the condition if the queue was only late. The record may no
 // longer contain the other source's notice, such as a lifecycle state that has
 // passed.
-func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, since time.Time) (reconcile.Result, error) {
-	current := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+func (c *Controller) restore(ctx context.Context, in *v1beta1.Interruption, since time.Time) (reconcile.Result, error) {
+	current := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
 	if current == nil || current.Status != metav1.ConditionTrue {
 		return reconcile.Result{}, nil
 	}
 	if kind, _, _ := strings.Cut(current.Message, " "); !notice.ReceivedByQueue(in.Spec.Notices, since, kind) {
 		return reconcile.Result{}, nil
 	}
-	err := c.set(ctx, in, metav1.ConditionFalse, v1alpha1.ReasonNoticeReceived, "the queue delivered the notice late")
+	err := c.set(ctx, in, metav1.ConditionFalse, v1beta1.ReasonNoticeReceived, "the queue delivered the notice late")
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
@@ -146,11 +146,11 @@ func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, sin
 // longest is the API's limit of a condition message (metav1.Condition).
 const longest = 32768
 
-func (c *Controller) set(ctx context.Context, in *v1alpha1.Interruption, status metav1.ConditionStatus, reason, message string) error {
+func (c *Controller) set(ctx context.Context, in *v1beta1.Interruption, status metav1.ConditionStatus, reason, message string) error {
 	base := client.MergeFromWithOptions(in.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	desired := in.DeepCopy()
 	meta.SetStatusCondition(&desired.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionWiringDegraded, Status: status, Reason: reason, Message: message[:min(len(message), longest)],
+		Type: v1beta1.ConditionWiringDegraded, Status: status, Reason: reason, Message: message[:min(len(message), longest)],
 		ObservedGeneration: in.Generation, LastTransitionTime: metav1.NewTime(c.o.Clock()),
 	})
 	return c.o.Client.Status().Patch(ctx, desired, base)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -25,8 +25,8 @@ var start = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-func spot(source string, received time.Time) v1alpha1.Notice {
-	return v1alpha1.Notice{ID: source, Kind: notice.KindSpotInterruption, Source: source, ReceivedTime: metav1.NewMicroTime(received)}
+func spot(source string, received time.Time) v1beta1.Notice {
+	return v1beta1.Notice{ID: source, Kind: notice.KindSpotInterruption, Source: source, ReceivedTime: metav1.NewMicroTime(received)}
 }
 
 type world struct {
@@ -39,16 +39,16 @@ type world struct {
 	refuse error
 }
 
-func newWorld(t *testing.T, notices ...v1alpha1.Notice) *world {
+func newWorld(t *testing.T, notices ...v1beta1.Notice) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, now: start, events: events.NewFakeRecorder(10)}
-	in := &v1alpha1.Interruption{
+	in := &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance},
-		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance, Notices: notices},
+		Spec:       v1beta1.InterruptionSpec{InstanceID: instance, Notices: notices},
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(in).WithStatusSubresource(in).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -72,9 +72,9 @@ func newWorld(t *testing.T, notices ...v1alpha1.Notice) *world {
 	return w
 }
 
-func (w *world) record() *v1alpha1.Interruption {
+func (w *world) record() *v1beta1.Interruption {
 	w.t.Helper()
-	in := &v1alpha1.Interruption{}
+	in := &v1beta1.Interruption{}
 	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: instance}, in); err != nil {
 		w.t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (w *world) pass(after time.Duration) time.Duration {
 }
 
 func (w *world) condition() *metav1.Condition {
-	return meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionWiringDegraded)
+	return meta.FindStatusCondition(w.record().Status.Conditions, v1beta1.ConditionWiringDegraded)
 }
 
 func TestMissingQueueNoticeIsReportedOnce(t *testing.T) {
@@ -155,7 +155,7 @@ func TestNoReportIfQueueDelivered(t *testing.T) {
 
 func TestConcurrentStatusWriteIsRetried(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceEC2, start))
-	w.refuse = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("interruptions").GroupResource(), instance, nil)
+	w.refuse = apierrors.NewConflict(v1beta1.GroupVersion.WithResource("interruptions").GroupResource(), instance, nil)
 	conflictRetry := w.pass(time.Minute)
 	if conflictRetry == 0 || w.condition() != nil || len(w.events.Events) != 0 {
 		t.Fatalf("looks again in %s, condition %v", conflictRetry, w.condition())

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	lifeboatchart "github.com/lifeboat-dev/lifeboat/charts/lifeboat"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
@@ -55,7 +56,12 @@ func CheckCRD(want, got *unstructured.Unstructured) *finding.Finding {
 		f.Severity, f.Problem = finding.Broken, "it does not exist: Lifeboat cannot read or write such objects"
 		return f
 	}
-	missing := slices.DeleteFunc(fields(want), func(field string) bool { return slices.Contains(fields(got), field) })
+	known := fields(got)
+	if len(known) == 0 {
+		f.Severity, f.Problem = finding.Broken, "it does not serve "+v1beta1.GroupVersion.String()+", which Lifeboat reads and writes"
+		return f
+	}
+	missing := slices.DeleteFunc(fields(want), func(field string) bool { return slices.Contains(known, field) })
 	if len(missing) == 0 {
 		return nil
 	}
@@ -68,14 +74,13 @@ func CheckCRD(want, got *unstructured.Unstructured) *finding.Finding {
 	return f
 }
 
-// fields returns the paths of all fields of a CRD's schemas, sorted, each without those
-// inside of a field that is listed.
+// fields returns the paths of all fields that the version in use has in a CRD, sorted.
 func fields(crd *unstructured.Unstructured) []string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	var all []string
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
-		if !ok {
+		if !ok || version["name"] != v1beta1.GroupVersion.Version || version["served"] != true {
 			continue
 		}
 		schema, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // defaultGrace is the API server's default (Kubernetes API,
@@ -108,7 +108,7 @@ func graceOf(pod *corev1.Pod) time.Duration {
 func heldBy(pod *corev1.Pod) string {
 	// Karpenter's annotation accepts durations, as Lifeboat's does (Karpenter
 	// documentation, "Disruption"). The third one is in the Cluster Autoscaler's FAQ.
-	for _, key := range []string{v1alpha1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt"} {
+	for _, key := range []string{v1beta1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt"} {
 		if value, ok := pod.Annotations[key]; ok && value != "false" {
 			return key + "=" + value
 		}
@@ -144,7 +144,7 @@ func keepsData(pod *corev1.Pod) bool {
 // toleratesInterruption reports whether the scheduler can place the pod on a node
 // that is cordoned and tainted for an interruption.
 func toleratesInterruption(pod *corev1.Pod) bool {
-	return tolerates(pod, v1alpha1.TaintInterrupted) && tolerates(pod, corev1.TaintNodeUnschedulable)
+	return tolerates(pod, v1beta1.TaintInterrupted) && tolerates(pod, corev1.TaintNodeUnschedulable)
 }
 
 func tolerates(pod *corev1.Pod, key string) bool {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -65,7 +65,7 @@ func budget(app string, healthy, allowed int32) *policyv1.PodDisruptionBudget {
 func facts(in time.Duration, pods []*corev1.Pod, budgets ...*policyv1.PodDisruptionBudget) simulate.Facts {
 	return simulate.Facts{
 		Facts: drain.Facts{
-			Now: now, Deadline: notice.At(now.Add(in), v1alpha1.DeadlineHard), Margin: 10 * time.Second,
+			Now: now, Deadline: notice.At(now.Add(in), v1beta1.DeadlineHard), Margin: 10 * time.Second,
 			Pods: pods, Budgets: budgets,
 		},
 		Replaced: 20 * time.Second,
@@ -100,7 +100,7 @@ func TestMake(t *testing.T) {
 	long.DeletionTimestamp, long.DeletionGracePeriodSeconds = &late, &tenMinutes
 
 	soft := facts(time.Hour, []*corev1.Pod{pod("only", "db", 30)}, budget("db", 1, 0))
-	soft.Deadline.Type = v1alpha1.DeadlineSoft
+	soft.Deadline.Type = v1beta1.DeadlineSoft
 
 	for _, c := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -45,7 +45,7 @@ func (w *world) settleOwners(all drain.Owners) {
 			continue
 		}
 		pod.OwnerReferences, origin.Seen = nil, ""
-		pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = origin.String()
+		pod.Annotations[v1beta1.AnnotationSurgeOrigin] = origin.String()
 		if missing[origin.UID] > 0 {
 			missing[origin.UID]--
 			w.expect(pod, w.set(origin.UID))
@@ -85,10 +85,10 @@ func (w *world) surge(v drain.Verdict) {
 		pod.Annotations = map[string]string{}
 	}
 	delete(pod.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	pod.Labels[v1alpha1.LabelSurged] = v.Origin.ReplicaSet
+	pod.Labels[v1beta1.LabelSurged] = v.Origin.ReplicaSet
 	origin := *v.Origin
 	origin.Seen = "" // the simulated ReplicaSet is already up to date
-	pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = origin.String()
+	pod.Annotations[v1beta1.AnnotationSurgeOrigin] = origin.String()
 	set := w.set(origin.UID)
 	if set != nil {
 		set.Status.ReadyReplicas = max(set.Status.ReadyReplicas-1, 0)

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
 )
@@ -25,7 +25,7 @@ func deployed(f *simulate.Facts, name string, size int32, pods ...*corev1.Pod) {
 	own := func(kind string) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{Kind: kind, Name: name, UID: types.UID(kind + name), Controller: &yes}}
 	}
-	f.Strategy = v1alpha1.StrategySurge
+	f.Strategy = v1beta1.StrategySurge
 	f.Owners.ReplicaSets = append(f.Owners.ReplicaSets, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("ReplicaSet" + name), OwnerReferences: own("Deployment"), Generation: 2, ResourceVersion: "7"},
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &size, Selector: &metav1.LabelSelector{MatchLabels: labels}},
@@ -47,7 +47,7 @@ func surgedBefore(f *simulate.Facts, p *corev1.Pod, ago time.Duration) {
 	set := f.Owners.ReplicaSets[0]
 	o := drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: set.Name, Time: now.Add(-ago), Seen: set.ResourceVersion}
 	delete(p.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	p.Annotations = map[string]string{v1alpha1.AnnotationSurgeOrigin: o.String()}
+	p.Annotations = map[string]string{v1beta1.AnnotationSurgeOrigin: o.String()}
 	set.Status.ReadyReplicas--
 }
 
@@ -73,7 +73,7 @@ func TestSurgeGatesAndOrdersAreSimulated(t *testing.T) {
 		{"without a hard deadline its successor is waited for five minutes", func() simulate.Facts {
 			p := pod("web", "web", 30)
 			f := facts(time.Hour, []*corev1.Pod{p})
-			f.Deadline.Type = v1alpha1.DeadlineSoft
+			f.Deadline.Type = v1beta1.DeadlineSoft
 			deployed(&f, "web", 1, p)
 			f.Replaced = time.Hour
 			return f
@@ -97,7 +97,7 @@ func TestSurgeGatesAndOrdersAreSimulated(t *testing.T) {
 		}, []string{"a Evict asked +80 gone +110 grace 30/30"}},
 		{"and without a hard deadline by nothing", func() simulate.Facts {
 			f := facts(time.Hour, []*corev1.Pod{pod("a", "web", 30)})
-			f.Deadline.Type = v1alpha1.DeadlineSoft
+			f.Deadline.Type = v1beta1.DeadlineSoft
 			f.Gates = []drain.Gate{{Why: "ada@example.com holds it"}}
 			return f
 		}, []string{"a Waits DOES NOT FIT"}},
@@ -105,10 +105,10 @@ func TestSurgeGatesAndOrdersAreSimulated(t *testing.T) {
 			f := facts(2*time.Minute, []*corev1.Pod{
 				owned(pod("kafka", "kafka", 20), "StatefulSet"), pod("web", "web", 25), pod("cache", "cache", 15), pod("log", "log", 15),
 			})
-			f.Workloads = []v1alpha1.Workload{
-				{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cache"}}, Order: v1alpha1.OrderFirst},
-				{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "log"}}, Strategy: v1alpha1.StrategyNever},
-				{MatchOwnerKinds: []string{"StatefulSet"}, Order: v1alpha1.OrderLast},
+			f.Workloads = []v1beta1.Workload{
+				{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cache"}}, Order: v1beta1.OrderFirst},
+				{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "log"}}, Strategy: v1beta1.StrategyNever},
+				{MatchOwnerKinds: []string{"StatefulSet"}, Order: v1beta1.OrderLast},
 			}
 			return f
 		}, []string{"cache Evict asked +0 gone +15 grace 15/15", "web Evict asked +15 gone +40 grace 25/25", "kafka Evict asked +40 gone +60 grace 20/20", "log Stays"}},
@@ -170,7 +170,7 @@ func TestMoreTimeNeverWorsensForecast(t *testing.T) {
 			f.Gates = []drain.Gate{{Why: "a hook runs", Until: now.Add(time.Duration(r.IntN(60)) * time.Second)}}
 		}
 		if r.IntN(3) == 0 {
-			f.Workloads = []v1alpha1.Workload{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app0"}}, Order: v1alpha1.OrderLast}}
+			f.Workloads = []v1beta1.Workload{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app0"}}, Order: v1beta1.OrderLast}}
 		}
 		fitted := map[string]bool{}
 		for _, fate := range simulate.Simulate(f) {

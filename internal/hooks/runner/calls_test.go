@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 )
@@ -29,7 +29,7 @@ func hostOf(s *server) string { return strings.TrimPrefix(s.URL, "http://") }
 
 func TestWebhookSucceeds(t *testing.T) {
 	s := serve(t, status(http.StatusAccepted, "thanks"))
-	w := newWorld(t, none, webHook("page", s.URL+path, func(h *v1alpha1.Hook) {
+	w := newWorld(t, none, webHook("page", s.URL+path, func(h *v1beta1.Hook) {
 		h.Webhook.Headers = map[string]string{"X-Team": "kafka", "Content-Type": "text/plain"}
 		h.Webhook.Body = "{{.Node}} goes"
 	}))
@@ -40,7 +40,7 @@ func TestWebhookSucceeds(t *testing.T) {
 	if out := w.pass(); !out.Done {
 		t.Errorf("%+v", out)
 	}
-	if got := w.status[0]; got.State != v1alpha1.HookSucceeded || got.Message != hostOf(s)+" answered 202 Accepted" {
+	if got := w.status[0]; got.State != v1beta1.HookSucceeded || got.Message != hostOf(s)+" answered 202 Accepted" {
 		t.Errorf("%+v", got)
 	}
 	got := s.requests()
@@ -110,7 +110,7 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 			w.awaitWake()
 			w.pass()
 			got := w.status[0]
-			if want := strings.ReplaceAll(c.want, "HOST", hostOf(s)); got.State != v1alpha1.HookFailed || got.Message != want {
+			if want := strings.ReplaceAll(c.want, "HOST", hostOf(s)); got.State != v1beta1.HookFailed || got.Message != want {
 				t.Errorf("got  %s %q\nwant %q", got.State, got.Message, want)
 			}
 			if strings.Contains(fmt.Sprint(w.status, w.happened), "s3cr3t") {
@@ -132,7 +132,7 @@ func TestSlowResponseTimesOut(t *testing.T) {
 	w := newWorld(t, none, webHook("page", s.URL, timeout(24*time.Hour)))
 	w.pass()
 	w.awaitWake()
-	if out := w.pass(); !out.Done || w.status[0].State != v1alpha1.HookSucceeded {
+	if out := w.pass(); !out.Done || w.status[0].State != v1beta1.HookSucceeded {
 		t.Errorf("%+v", w.status)
 	}
 }
@@ -143,10 +143,10 @@ func TestSameHostRedirectIsFollowed(t *testing.T) {
 			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
 		}
 	})
-	w := newWorld(t, none, webHook("page", s.URL+"/here", func(h *v1alpha1.Hook) { h.Webhook.Body = "x" }))
+	w := newWorld(t, none, webHook("page", s.URL+"/here", func(h *v1beta1.Hook) { h.Webhook.Body = "x" }))
 	w.pass()
 	w.awaitWake()
-	if out := w.pass(); !out.Done || w.status[0].State != v1alpha1.HookSucceeded {
+	if out := w.pass(); !out.Done || w.status[0].State != v1beta1.HookSucceeded {
 		t.Errorf("%+v", w.status)
 	}
 	if got := s.requests(); len(got) != 2 || got[1].path != "POST /there" || got[1].body != "x" {
@@ -188,8 +188,8 @@ func TestURLFromSecret(t *testing.T) {
 		{"no answer", s.URL, errors.New("etcd is away"), "reading the URL in Secret slack (url): etcd is away"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, none, webHook("page", "", func(h *v1alpha1.Hook) {
-				h.Webhook.URLFrom = &v1alpha1.SecretKey{Name: "slack", Key: "url"}
+			w := newWorld(t, none, webHook("page", "", func(h *v1beta1.Hook) {
+				h.Webhook.URLFrom = &v1beta1.SecretKey{Name: "slack", Key: "url"}
 			}))
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lifeboat-system", Name: "slack"}}
 			if c.value != "" {
@@ -260,7 +260,7 @@ func TestResultIsKeptUntilRecorded(t *testing.T) {
 }
 
 func TestInvalidBodyIsNotRetried(t *testing.T) {
-	w := newWorld(t, none, webHook("page", "http://127.0.0.1:1", retries(3), func(h *v1alpha1.Hook) { h.Webhook.Body = "{{.Node.Name}}" }))
+	w := newWorld(t, none, webHook("page", "http://127.0.0.1:1", retries(3), func(h *v1beta1.Hook) { h.Webhook.Body = "{{.Node.Name}}" }))
 	if out := w.pass(); !out.Done || !strings.HasPrefix(w.status[0].Message, "rendering the body:") {
 		t.Errorf("%+v", w.status)
 	}
@@ -272,7 +272,7 @@ func TestShutdownIsNotFailure(t *testing.T) {
 	w.pass()
 	await(t, func() bool { return len(s.requests()) == 1 })
 	w.stop()
-	if out := w.pass(); out.Done || w.status[0].State != v1alpha1.HookRunning || len(w.woken) != 0 {
+	if out := w.pass(); out.Done || w.status[0].State != v1beta1.HookRunning || len(w.woken) != 0 {
 		t.Errorf("%+v", w.status)
 	}
 }
@@ -283,7 +283,7 @@ func TestHangingHostDelaysNoOther(t *testing.T) {
 	w := newWorld(t, none)
 	ask := func(record, url string) runner.HookOutcome {
 		out, err := w.runner.Hooks(t.Context(), runner.HookRun{
-			Hooks: []v1alpha1.Hook{webHook("page", url, timeout(time.Hour))}, When: v1alpha1.HookBeforeDrain,
+			Hooks: []v1beta1.Hook{webHook("page", url, timeout(time.Hour))}, When: v1beta1.HookBeforeDrain,
 			Subject: hooks.Subject{Interruption: record, UID: types.UID(record)}, Now: begin,
 		})
 		if err != nil {
@@ -315,9 +315,9 @@ func TestHangingHostDelaysNoOther(t *testing.T) {
 func TestQueuedCallTimesOut(t *testing.T) {
 	s := serve(t, hang)
 	w := newWorld(t, none)
-	ask := func(record string, within time.Duration, status []v1alpha1.HookStatus) []v1alpha1.HookStatus {
+	ask := func(record string, within time.Duration, status []v1beta1.HookStatus) []v1beta1.HookStatus {
 		out, err := w.runner.Hooks(t.Context(), runner.HookRun{
-			Hooks: []v1alpha1.Hook{webHook("page", s.URL, timeout(within))}, When: v1alpha1.HookBeforeDrain, Status: status,
+			Hooks: []v1beta1.Hook{webHook("page", s.URL, timeout(within))}, When: v1beta1.HookBeforeDrain, Status: status,
 			Subject: hooks.Subject{Interruption: record, UID: types.UID(record)}, Now: begin,
 		})
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // A policy's author may name any host, so the Secret says which hosts get its entries.
@@ -35,15 +35,15 @@ func TestHeaderFromSecretGoesOnlyToItsHosts(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, r.Header.Get("Authorization"), http.StatusBadRequest)
 			})
-			w := newWorld(t, none, webHook("page", s.URL, func(h *v1alpha1.Hook) {
-				h.Webhook.HeadersFrom = map[string]v1alpha1.SecretKey{"Authorization": {Name: "pager", Key: "token"}}
+			w := newWorld(t, none, webHook("page", s.URL, func(h *v1beta1.Hook) {
+				h.Webhook.HeadersFrom = map[string]v1beta1.SecretKey{"Authorization": {Name: "pager", Key: "token"}}
 				if c.urlToo {
-					h.Webhook.URL, h.Webhook.URLFrom = "", &v1alpha1.SecretKey{Name: "pager", Key: "url"}
+					h.Webhook.URL, h.Webhook.URLFrom = "", &v1beta1.SecretKey{Name: "pager", Key: "url"}
 				}
 			}))
 			if c.value != "" {
 				secret := &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "lifeboat-system", Name: "pager", Annotations: map[string]string{v1alpha1.AnnotationWebhookHosts: c.hosts}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "lifeboat-system", Name: "pager", Annotations: map[string]string{v1beta1.AnnotationWebhookHosts: c.hosts}},
 					Data:       map[string][]byte{"token": []byte(c.value), "url": []byte(s.URL)},
 				}
 				if err := w.live.Create(t.Context(), secret); err != nil {
@@ -75,12 +75,12 @@ func TestValueFromSecretGoesOnlyToItsHosts(t *testing.T) {
 	} {
 		t.Run(hosts, func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusAccepted) })
-			w := newWorld(t, none, webHook("page", s.URL, func(h *v1alpha1.Hook) {
+			w := newWorld(t, none, webHook("page", s.URL, func(h *v1beta1.Hook) {
 				h.Webhook.Body = `{"routing_key": "{{.Values.routingKey}}"}`
-				h.Webhook.ValuesFrom = map[string]v1alpha1.SecretKey{"routingKey": {Name: "pager", Key: "key"}}
+				h.Webhook.ValuesFrom = map[string]v1beta1.SecretKey{"routingKey": {Name: "pager", Key: "key"}}
 			}))
 			secret := &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "lifeboat-system", Name: "pager", Annotations: map[string]string{v1alpha1.AnnotationWebhookHosts: hosts}},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "lifeboat-system", Name: "pager", Annotations: map[string]string{v1beta1.AnnotationWebhookHosts: hosts}},
 				Data:       map[string][]byte{"key": []byte("s3cr3t\n")},
 			}
 			if err := w.live.Create(t.Context(), secret); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -59,7 +59,7 @@ type hookPass struct {
 	out HookOutcome
 }
 
-func (w *hookPass) status(h *v1alpha1.Hook) *v1alpha1.HookStatus {
+func (w *hookPass) status(h *v1beta1.Hook) *v1beta1.HookStatus {
 	for i := range w.out.Status {
 		if w.out.Status[i].Name == h.Name {
 			return &w.out.Status[i]
@@ -70,7 +70,7 @@ func (w *hookPass) status(h *v1alpha1.Hook) *v1alpha1.HookStatus {
 
 // put stores a hook's status. If the list is full, put drops the oldest
 // statuses of hooks that the policy no longer has.
-func (w *hookPass) put(h *v1alpha1.Hook, next v1alpha1.HookStatus) {
+func (w *hookPass) put(h *v1beta1.Hook, next v1beta1.HookStatus) {
 	next.Message = clip(next.Message, longestMessage)
 	if at := w.status(h); at != nil {
 		*at = next
@@ -78,8 +78,8 @@ func (w *hookPass) put(h *v1alpha1.Hook, next v1alpha1.HookStatus) {
 	}
 	w.out.Status = append(w.out.Status, next)
 	for len(w.out.Status) > maxStatuses {
-		i := slices.IndexFunc(w.out.Status, func(s v1alpha1.HookStatus) bool {
-			return !slices.ContainsFunc(w.run.Hooks, func(h v1alpha1.Hook) bool { return h.Name == s.Name })
+		i := slices.IndexFunc(w.out.Status, func(s v1beta1.HookStatus) bool {
+			return !slices.ContainsFunc(w.run.Hooks, func(h v1beta1.Hook) bool { return h.Name == s.Name })
 		})
 		if i < 0 {
 			return
@@ -89,13 +89,13 @@ func (w *hookPass) put(h *v1alpha1.Hook, next v1alpha1.HookStatus) {
 }
 
 // step takes one hook one step further and returns its new status.
-func (w *hookPass) step(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.HookStatus) (v1alpha1.HookStatus, error) {
+func (w *hookPass) step(ctx context.Context, h *v1beta1.Hook, status *v1beta1.HookStatus) (v1beta1.HookStatus, error) {
 	switch {
 	case status == nil:
 		return w.begin(ctx, h, 1, "")
-	case status.State == v1alpha1.HookRunning && h.Webhook != nil:
+	case status.State == v1beta1.HookRunning && h.Webhook != nil:
 		return w.checkCall(h, *status), nil
-	case status.State == v1alpha1.HookRunning:
+	case status.State == v1beta1.HookRunning:
 		return w.checkJob(ctx, h, *status)
 	case status.CompletionTime != nil:
 		return *status, nil // it waits for an approval
@@ -107,8 +107,8 @@ func (w *hookPass) step(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.
 }
 
 // begin starts a try; before is the message of the previous try.
-func (w *hookPass) begin(ctx context.Context, h *v1alpha1.Hook, try int32, before string) (v1alpha1.HookStatus, error) {
-	status := v1alpha1.HookStatus{Name: h.Name, State: v1alpha1.HookRunning, Try: try, StartTime: micro(w.run.Now)}
+func (w *hookPass) begin(ctx context.Context, h *v1beta1.Hook, try int32, before string) (v1beta1.HookStatus, error) {
+	status := v1beta1.HookStatus{Name: h.Name, State: v1beta1.HookRunning, Try: try, StartTime: micro(w.run.Now)}
 	var not *startError
 	switch err := w.start(ctx, h, &status); {
 	case errors.As(err, &not) && not.forGood:
@@ -122,7 +122,7 @@ func (w *hookPass) begin(ctx context.Context, h *v1alpha1.Hook, try int32, befor
 	if try > 1 {
 		text = fmt.Sprintf("hook %s is tried again (try %d of %d): %s", h.Name, try, h.Retries+1, before)
 	}
-	w.addEvent(v1alpha1.ReasonHookStarted, text)
+	w.addEvent(v1beta1.ReasonHookStarted, text)
 	if w.out.Until.IsZero() {
 		w.out.Until = w.end(h, status)
 	}
@@ -135,7 +135,7 @@ type startError struct {
 	forGood bool // a retry would fail in the same way
 }
 
-func (w *hookPass) start(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
+func (w *hookPass) start(ctx context.Context, h *v1beta1.Hook, status *v1beta1.HookStatus) error {
 	if h.Webhook != nil {
 		return w.startCall(h, status)
 	}
@@ -143,7 +143,7 @@ func (w *hookPass) start(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1
 }
 
 // startCall starts the webhook request in the background.
-func (w *hookPass) startCall(h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
+func (w *hookPass) startCall(h *v1beta1.Hook, status *v1beta1.HookStatus) error {
 	if _, err := hooks.Body(*h.Webhook, w.run.Subject, nil); err != nil {
 		return &startError{err, true}
 	}
@@ -156,7 +156,7 @@ func (w *hookPass) startCall(h *v1alpha1.Hook, status *v1alpha1.HookStatus) erro
 
 // checkCall reads the result of the webhook request. An unknown id belongs to a
 // process that has ended, so the request is made again.
-func (w *hookPass) checkCall(h *v1alpha1.Hook, status v1alpha1.HookStatus) v1alpha1.HookStatus {
+func (w *hookPass) checkCall(h *v1beta1.Hook, status v1beta1.HookStatus) v1beta1.HookStatus {
 	a, known := w.hooks.ask(w.run.Subject.TryKey(h.Name, status.Try), w.run.Now)
 	switch {
 	case !known:
@@ -177,7 +177,7 @@ func (w *hookPass) checkCall(h *v1alpha1.Hook, status v1alpha1.HookStatus) v1alp
 }
 
 // end is the latest time at which a try ends.
-func (w *hookPass) end(h *v1alpha1.Hook, status v1alpha1.HookStatus) time.Time {
+func (w *hookPass) end(h *v1beta1.Hook, status v1beta1.HookStatus) time.Time {
 	return status.StartTime.Add(hooks.Timeout(*h) + resultDelay)
 }
 
@@ -185,37 +185,37 @@ func (w *hookPass) addEvent(reason, message string) {
 	w.out.Happened = append(w.out.Happened, Event{Reason: reason, Message: message})
 }
 
-func (w *hookPass) succeeded(h *v1alpha1.Hook, status v1alpha1.HookStatus, message string) v1alpha1.HookStatus {
+func (w *hookPass) succeeded(h *v1beta1.Hook, status v1beta1.HookStatus, message string) v1beta1.HookStatus {
 	now := micro(w.run.Now)
-	status.State, status.CompletionTime, status.Message = v1alpha1.HookSucceeded, &now, message
-	w.addEvent(v1alpha1.ReasonHookSucceeded, fmt.Sprintf("hook %s succeeded: %s", h.Name, message))
+	status.State, status.CompletionTime, status.Message = v1beta1.HookSucceeded, &now, message
+	w.addEvent(v1beta1.ReasonHookSucceeded, fmt.Sprintf("hook %s succeeded: %s", h.Name, message))
 	w.o.Metrics.hooks.WithLabelValues("succeeded").Inc()
 	w.out.Until = w.run.Now.Add(requeueSoon) // the next hook may start
 	return status
 }
 
 // failed ends a try; later tries may follow.
-func (w *hookPass) failed(h *v1alpha1.Hook, status v1alpha1.HookStatus, message string) v1alpha1.HookStatus {
+func (w *hookPass) failed(h *v1beta1.Hook, status v1beta1.HookStatus, message string) v1beta1.HookStatus {
 	if status.Try > h.Retries {
 		return w.failedForGood(h, status, message)
 	}
 	w.o.Metrics.hooks.WithLabelValues("failed").Inc()
-	status.State, status.Message = v1alpha1.HookFailed, message
+	status.State, status.Message = v1beta1.HookFailed, message
 	w.out.Until = later(w.run.Now, hooks.NextTry(status))
 	return status
 }
 
-func (w *hookPass) failedForGood(h *v1alpha1.Hook, status v1alpha1.HookStatus, message string) v1alpha1.HookStatus {
+func (w *hookPass) failedForGood(h *v1beta1.Hook, status v1beta1.HookStatus, message string) v1beta1.HookStatus {
 	w.o.Metrics.hooks.WithLabelValues("failed").Inc()
 	now := micro(w.run.Now)
-	status.State, status.CompletionTime, status.Message = v1alpha1.HookFailed, &now, message
+	status.State, status.CompletionTime, status.Message = v1beta1.HookFailed, &now, message
 	w.out.Until = w.run.Now.Add(requeueSoon) // the next hook may start
 	what := "the drain continues without it"
-	if h.OnFailure == v1alpha1.HookHold {
+	if h.OnFailure == v1beta1.HookHold {
 		what = "the policy holds the drain"
 		w.out.Until = time.Time{}
 	}
-	w.addEvent(v1alpha1.ReasonHookFailed, fmt.Sprintf("hook %s failed and %s: %s", h.Name, what, message))
+	w.addEvent(v1beta1.ReasonHookFailed, fmt.Sprintf("hook %s failed and %s: %s", h.Name, what, message))
 	return status
 }
 

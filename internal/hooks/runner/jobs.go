@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/rejection"
 )
 
 // startJob creates the Job of a try. A Job of that name with this record's UID
 // was created before a restart, and may have finished already.
-func (w *hookPass) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
+func (w *hookPass) startJob(ctx context.Context, h *v1beta1.Hook, status *v1beta1.HookStatus) error {
 	namespace, err := w.jobNamespace(h)
 	if err != nil {
 		return &startError{err, true}
@@ -53,7 +53,7 @@ func (w *hookPass) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alp
 // jobNamespace returns the namespace of a hook's Job: one of those that the
 // chart names. Never Lifeboat's own: its pods may be privileged, so the
 // author of a policy could take over the controller.
-func (w *hookPass) jobNamespace(h *v1alpha1.Hook) (string, error) {
+func (w *hookPass) jobNamespace(h *v1beta1.Hook) (string, error) {
 	named := w.o.JobNamespaces
 	wanted := h.Job.Namespace
 	if wanted == "" && len(named) == 1 {
@@ -108,7 +108,7 @@ func (w *hookPass) again(end time.Time) time.Time {
 }
 
 // checkJob reads the state of a try's Job.
-func (w *hookPass) checkJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.HookStatus) (v1alpha1.HookStatus, error) {
+func (w *hookPass) checkJob(ctx context.Context, h *v1beta1.Hook, status v1beta1.HookStatus) (v1beta1.HookStatus, error) {
 	namespace, err := w.jobNamespace(h)
 	if err != nil { // the setting or the policy changed after the Job was created
 		return w.failedForGood(h, status, err.Error()), nil
@@ -128,9 +128,9 @@ func (w *hookPass) checkJob(ctx context.Context, h *v1alpha1.Hook, status v1alph
 	}
 	state, message := hooks.Outcome(job)
 	switch {
-	case state == v1alpha1.HookSucceeded:
+	case state == v1beta1.HookSucceeded:
 		return w.succeeded(h, status, message), nil
-	case state == v1alpha1.HookFailed:
+	case state == v1beta1.HookFailed:
 		return w.failed(h, status, message), nil
 	case !job.DeletionTimestamp.IsZero():
 		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it finished", key)), nil

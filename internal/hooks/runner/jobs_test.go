@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -35,7 +35,7 @@ func TestHooksRunSequentially(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	a := w.onlyJob()
-	if a.Namespace != "node-hooks" || a.Labels[v1alpha1.LabelInterruption] != "i-0abc" {
+	if a.Namespace != "node-hooks" || a.Labels[v1beta1.LabelInterruption] != "i-0abc" {
 		t.Errorf("%+v", a.ObjectMeta)
 	}
 	if w.pass(); len(w.jobs()) != 1 {
@@ -56,9 +56,9 @@ func TestHooksRunSequentially(t *testing.T) {
 	}
 	end := at(begin.Add(10 * time.Second))
 	end2 := at(begin.Add(11 * time.Second))
-	want := []v1alpha1.HookStatus{
-		{Name: "a", State: v1alpha1.HookSucceeded, Try: 1, StartTime: at(begin), CompletionTime: &end, Message: "Job node-hooks/" + a.Name + " completed"},
-		{Name: "b", State: v1alpha1.HookSucceeded, Try: 1, StartTime: end, CompletionTime: &end2, Message: "Job node-hooks/" + b.Name + " completed"},
+	want := []v1beta1.HookStatus{
+		{Name: "a", State: v1beta1.HookSucceeded, Try: 1, StartTime: at(begin), CompletionTime: &end, Message: "Job node-hooks/" + a.Name + " completed"},
+		{Name: "b", State: v1beta1.HookSucceeded, Try: 1, StartTime: end, CompletionTime: &end2, Message: "Job node-hooks/" + b.Name + " completed"},
 	}
 	if diff := cmp.Diff(want, w.status); diff != "" {
 		t.Errorf("status (-want +got)\n%s", diff)
@@ -71,7 +71,7 @@ func TestHooksRunSequentially(t *testing.T) {
 	}, w.happened); diff != "" {
 		t.Errorf("happened (-want +got)\n%s", diff)
 	}
-	w.when = v1alpha1.HookAfterDrain
+	w.when = v1beta1.HookAfterDrain
 	if w.pass(); len(w.jobs()) != 3 || len(w.status) != 3 {
 		t.Errorf("the hook of the other time did not begin: %+v", w.status)
 	}
@@ -79,7 +79,7 @@ func TestHooksRunSequentially(t *testing.T) {
 
 func TestNoHooksForPhase(t *testing.T) {
 	w := newWorld(t, none, jobHook("late", afterDrain))
-	w.status = []v1alpha1.HookStatus{{Name: "gone", State: v1alpha1.HookRunning, Try: 1, StartTime: at(begin)}}
+	w.status = []v1beta1.HookStatus{{Name: "gone", State: v1beta1.HookRunning, Try: 1, StartTime: at(begin)}}
 	out := w.pass()
 	if !out.Done || len(out.Status) != 1 || len(w.jobs()) != 0 {
 		t.Errorf("a hook that the policy no longer has keeps its status and counts for nothing: %+v", out)
@@ -89,12 +89,12 @@ func TestNoHooksForPhase(t *testing.T) {
 func TestFailedHookIsRetriedThenAbandoned(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*v1alpha1.Hook)
+		change func(*v1beta1.Hook)
 		ends   string
 		done   bool
 		waits  string
 	}{
-		{"the policy goes on", func(*v1alpha1.Hook) {}, "the drain continues without it", true, ""},
+		{"the policy goes on", func(*v1beta1.Hook) {}, "the drain continues without it", true, ""},
 		{"the policy holds", holding, "the policy holds the drain", false, "hook a failed and the policy holds the drain; `lifeboat approve node-a` continues it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestHangingJobIsDeleted(t *testing.T) {
 	if out := w.after(time.Second).pass(); !out.Done || len(w.jobs()) != 0 {
 		t.Errorf("%+v", out)
 	}
-	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.Message != "did not finish within 1m30s: Job node-hooks/"+name+" was created; it has no pod yet" {
+	if got := w.status[0]; got.State != v1beta1.HookFailed || got.Message != "did not finish within 1m30s: Job node-hooks/"+name+" was created; it has no pod yet" {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{"Background"}, propagation); diff != "" {
@@ -178,7 +178,7 @@ func TestJobDeletionIsRetried(t *testing.T) {
 	w.pass()
 	fails = away
 	w.after(2 * time.Minute)
-	if out, err := w.try(); !errors.Is(err, away) || out.Done || out.Status[0].State != v1alpha1.HookRunning {
+	if out, err := w.try(); !errors.Is(err, away) || out.Done || out.Status[0].State != v1beta1.HookRunning {
 		t.Errorf("%+v, %v", out, err)
 	}
 	fails = nil
@@ -192,7 +192,7 @@ func TestForbiddenJobDeletionDoesNotBlock(t *testing.T) {
 		return apierrors.NewForbidden(jobsResource, "x", errors.New("no"))
 	}}, jobHook("a"))
 	w.pass()
-	if out := w.after(2 * time.Minute).pass(); !out.Done || w.status[0].State != v1alpha1.HookFailed {
+	if out := w.after(2 * time.Minute).pass(); !out.Done || w.status[0].State != v1beta1.HookFailed {
 		t.Errorf("%+v", w.status)
 	}
 }
@@ -205,7 +205,7 @@ func TestDeletedJobCountsAsFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pass()
-	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.CompletionTime != nil || got.Message != "Job node-hooks/"+j.Name+" was deleted before it finished" {
+	if got := w.status[0]; got.State != v1beta1.HookFailed || got.CompletionTime != nil || got.Message != "Job node-hooks/"+j.Name+" was deleted before it finished" {
 		t.Errorf("%+v", got)
 	}
 	if w.after(2 * time.Second).pass(); w.onlyJob().Name == j.Name {
@@ -217,7 +217,7 @@ func TestJobsBypassCache(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 		return apierrors.NewNotFound(jobsResource, key.Name)
 	}}, jobHook("a"))
-	if out := w.passes(2); out.Done || w.status[0].State != v1alpha1.HookRunning {
+	if out := w.passes(2); out.Done || w.status[0].State != v1beta1.HookRunning {
 		t.Errorf("%+v", w.status)
 	}
 }
@@ -292,7 +292,7 @@ func TestRejectedJobSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return c.err }},
-				jobHook("a", retries(1), func(h *v1alpha1.Hook) { h.Job.Namespace = "kafka" }))
+				jobHook("a", retries(1), func(h *v1beta1.Hook) { h.Job.Namespace = "kafka" }))
 			w.jobNamespaces = []string{"kafka"}
 			w.restart()
 			out := w.pass()
@@ -334,7 +334,7 @@ func TestAPIServerOutageIsNoAttempt(t *testing.T) {
 }
 
 func TestInvalidTemplateIsNotRetried(t *testing.T) {
-	w := newWorld(t, none, jobHook("a", retries(5), func(h *v1alpha1.Hook) { h.Job.Template.Raw = []byte(`{"specs":{}}`) }))
+	w := newWorld(t, none, jobHook("a", retries(5), func(h *v1beta1.Hook) { h.Job.Template.Raw = []byte(`{"specs":{}}`) }))
 	if out := w.pass(); !out.Done || w.status[0].Try != 1 || !strings.Contains(w.status[0].Message, `unknown field "specs"`) {
 		t.Errorf("%+v", w.status)
 	}
@@ -343,7 +343,7 @@ func TestInvalidTemplateIsNotRetried(t *testing.T) {
 func TestStatusListIsBounded(t *testing.T) {
 	w := newWorld(t, none, jobHook("a"))
 	for i := range 8 {
-		w.status = append(w.status, v1alpha1.HookStatus{Name: fmt.Sprint("gone-", i), State: v1alpha1.HookSucceeded, Try: 1, StartTime: at(begin)})
+		w.status = append(w.status, v1beta1.HookStatus{Name: fmt.Sprint("gone-", i), State: v1beta1.HookSucceeded, Try: 1, StartTime: at(begin)})
 	}
 	w.pass()
 	if len(w.status) != 8 || w.status[0].Name != "gone-1" || w.status[7].Name != "a" {
@@ -406,8 +406,8 @@ func TestHooksSurviveCrashes(t *testing.T) {
 }
 
 func TestJobCannotUseLifeboatServiceAccount(t *testing.T) {
-	as := func(field, account string) func(*v1alpha1.Hook) {
-		return func(h *v1alpha1.Hook) {
+	as := func(field, account string) func(*v1beta1.Hook) {
+		return func(h *v1beta1.Hook) {
 			h.Job.Template.Raw = []byte(`{"spec":{"template":{"spec":{"` + field + `":"` + account + `","containers":[{"name":"main","image":"tool:1"}]}}}}`)
 		}
 	}
@@ -437,7 +437,7 @@ func TestJobNeedsAllowedNamespace(t *testing.T) {
 		{"Lifeboat's own by default", "", []string{"lifeboat-system"}, "", "hooks may not run Jobs in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, none, jobHook("a", retries(3), func(h *v1alpha1.Hook) { h.Job.Namespace = c.wanted }))
+			w := newWorld(t, none, jobHook("a", retries(3), func(h *v1beta1.Hook) { h.Job.Namespace = c.wanted }))
 			w.jobNamespaces = c.named
 			w.restart()
 			w.pass()
@@ -447,7 +447,7 @@ func TestJobNeedsAllowedNamespace(t *testing.T) {
 				}
 				return
 			}
-			if s := w.status[0]; len(w.jobs()) != 0 || s.State != v1alpha1.HookFailed || s.CompletionTime == nil || s.Message != c.why {
+			if s := w.status[0]; len(w.jobs()) != 0 || s.State != v1beta1.HookFailed || s.CompletionTime == nil || s.Message != c.why {
 				t.Errorf("%d Jobs, %+v", len(w.jobs()), s)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -41,7 +41,7 @@ func (r *Runner) Notify(_ context.Context, t NotifyRequest) (NotifyResult, error
 type notifyPass struct {
 	*Runner
 	t   *NotifyRequest
-	n   *v1alpha1.Notification
+	n   *v1beta1.Notification
 	out *NotifyResult
 }
 
@@ -66,7 +66,7 @@ func (s *notifyPass) step() {
 
 // status is the notification's stored state. Without one, nothing of this
 // interruption was sent.
-func (s *notifyPass) status() v1alpha1.NotificationStatus {
+func (s *notifyPass) status() v1beta1.NotificationStatus {
 	for _, status := range s.out.Notified {
 		if status.Name == s.n.Name {
 			return status
@@ -76,12 +76,12 @@ func (s *notifyPass) status() v1alpha1.NotificationStatus {
 	if !s.t.Subject.Since.IsZero() {
 		through = s.t.Subject.Since
 	}
-	return v1alpha1.NotificationStatus{Name: s.n.Name, LastDeliveredTime: micro(through.UTC())}
+	return v1beta1.NotificationStatus{Name: s.n.Name, LastDeliveredTime: micro(through.UTC())}
 }
 
 // put stores a status. If the list is full, put drops statuses of notifications
 // that the policy no longer has.
-func (s *notifyPass) put(status v1alpha1.NotificationStatus) {
+func (s *notifyPass) put(status v1beta1.NotificationStatus) {
 	status.Message = clip(status.Message, longestMessage)
 	for i := range s.out.Notified {
 		if s.out.Notified[i].Name == status.Name {
@@ -91,8 +91,8 @@ func (s *notifyPass) put(status v1alpha1.NotificationStatus) {
 	}
 	s.out.Notified = append(s.out.Notified, status)
 	for len(s.out.Notified) > maxStatuses {
-		i := slices.IndexFunc(s.out.Notified, func(old v1alpha1.NotificationStatus) bool {
-			return !slices.ContainsFunc(s.t.Notifications, func(n v1alpha1.Notification) bool { return n.Name == old.Name })
+		i := slices.IndexFunc(s.out.Notified, func(old v1beta1.NotificationStatus) bool {
+			return !slices.ContainsFunc(s.t.Notifications, func(n v1beta1.Notification) bool { return n.Name == old.Name })
 		})
 		if i < 0 {
 			return
@@ -102,12 +102,12 @@ func (s *notifyPass) put(status v1alpha1.NotificationStatus) {
 }
 
 // id identifies the request after that many failed tries.
-func (s *notifyPass) id(status v1alpha1.NotificationStatus, tries int32) string {
+func (s *notifyPass) id(status v1beta1.NotificationStatus, tries int32) string {
 	return s.t.Subject.Key("notification", s.n.Name, fmt.Sprint(status.LastDeliveredTime.UnixMicro()), fmt.Sprint(tries))
 }
 
 // storeResult stores the result of a request.
-func (s *notifyPass) storeResult(status v1alpha1.NotificationStatus, a *callResult) v1alpha1.NotificationStatus {
+func (s *notifyPass) storeResult(status v1beta1.NotificationStatus, a *callResult) v1beta1.NotificationStatus {
 	if !a.ok {
 		return s.failed(status, a.message, a.through)
 	}
@@ -118,14 +118,14 @@ func (s *notifyPass) storeResult(status v1alpha1.NotificationStatus, a *callResu
 }
 
 // failed counts a failed try. After the last one its entries are skipped.
-func (s *notifyPass) failed(status v1alpha1.NotificationStatus, message string, through metav1.MicroTime) v1alpha1.NotificationStatus {
+func (s *notifyPass) failed(status v1beta1.NotificationStatus, message string, through metav1.MicroTime) v1beta1.NotificationStatus {
 	s.o.Metrics.notifications.WithLabelValues("failed").Inc()
 	status.Tries++
 	status.Message = message
 	if status.Tries >= maxNotifyTries {
 		status.Tries, status.LastDeliveredTime = 0, through
 		s.out.Happened = append(s.out.Happened, Event{
-			Reason: v1alpha1.ReasonNotifyFailed, Message: fmt.Sprintf("notification %s was not delivered: %s", s.n.Name, message),
+			Reason: v1beta1.ReasonNotifyFailed, Message: fmt.Sprintf("notification %s was not delivered: %s", s.n.Name, message),
 		})
 	}
 	s.put(status)
@@ -134,7 +134,7 @@ func (s *notifyPass) failed(status v1alpha1.NotificationStatus, message string, 
 
 // pause is when to retry a failed request, or zero. After a restart the time is
 // unknown and the retry is immediate.
-func (s *notifyPass) pause(status v1alpha1.NotificationStatus) time.Time {
+func (s *notifyPass) pause(status v1beta1.NotificationStatus) time.Time {
 	if status.Tries == 0 {
 		return time.Time{}
 	}
@@ -154,7 +154,7 @@ func (s *notifyPass) busyUntil(t time.Time) {
 }
 
 // send starts the request that reports the due entries.
-func (s *notifyPass) send(status v1alpha1.NotificationStatus, due []v1alpha1.TimelineEntry) {
+func (s *notifyPass) send(status v1beta1.NotificationStatus, due []v1beta1.TimelineEntry) {
 	through := due[len(due)-1].Time
 	subject := s.t.Subject
 	subject.Reason, subject.Message = mostUrgent(due), joined(due)
@@ -173,7 +173,7 @@ func (s *notifyPass) send(status v1alpha1.NotificationStatus, due []v1alpha1.Tim
 // due are the entries to send. Their order is that of the list, not of their
 // times: a notice is entered with its arrival time, which may precede existing
 // entries.
-func (s *notifyPass) due(status v1alpha1.NotificationStatus) []v1alpha1.TimelineEntry {
+func (s *notifyPass) due(status v1beta1.NotificationStatus) []v1beta1.TimelineEntry {
 	through := status.LastDeliveredTime.UnixMicro()
 	last := -1
 	for i, e := range s.t.Timeline {
@@ -181,7 +181,7 @@ func (s *notifyPass) due(status v1alpha1.NotificationStatus) []v1alpha1.Timeline
 			last = i
 		}
 	}
-	var due []v1alpha1.TimelineEntry
+	var due []v1beta1.TimelineEntry
 	for i, e := range s.t.Timeline {
 		isNew := i > last
 		if last < 0 { // that entry was trimmed from the timeline
@@ -197,14 +197,14 @@ func (s *notifyPass) due(status v1alpha1.NotificationStatus) []v1alpha1.Timeline
 // isOn reports whether entries of that reason are sent. ReasonNotifyFailed
 // never is: each failure would cause another notification.
 func (s *notifyPass) isOn(reason string) bool {
-	if reason == v1alpha1.ReasonNotifyFailed {
+	if reason == v1beta1.ReasonNotifyFailed {
 		return false
 	}
 	on := s.n.Reasons
 	if len(on) == 0 {
 		on = []string{
-			v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,
-			v1alpha1.ReasonPodLost, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonCompleted,
+			v1beta1.ReasonNoticeReceived, v1beta1.ReasonAwaitingApproval, v1beta1.ReasonCordoned, v1beta1.ReasonDrained,
+			v1beta1.ReasonPodLost, v1beta1.ReasonHookFailed, v1beta1.ReasonNodeRestored, v1beta1.ReasonCompleted,
 		}
 	}
 	return slices.Contains(on, "*") || slices.Contains(on, reason)
@@ -212,9 +212,9 @@ func (s *notifyPass) isOn(reason string) bool {
 
 // mostUrgent is the reason of the whole request: one that needs a person's
 // attention, else the last.
-func mostUrgent(entries []v1alpha1.TimelineEntry) string {
-	for _, grave := range []string{v1alpha1.ReasonPodLost, v1alpha1.ReasonHookFailed, v1alpha1.ReasonAwaitingApproval} {
-		if slices.ContainsFunc(entries, func(e v1alpha1.TimelineEntry) bool { return e.Reason == grave }) {
+func mostUrgent(entries []v1beta1.TimelineEntry) string {
+	for _, grave := range []string{v1beta1.ReasonPodLost, v1beta1.ReasonHookFailed, v1beta1.ReasonAwaitingApproval} {
+		if slices.ContainsFunc(entries, func(e v1beta1.TimelineEntry) bool { return e.Reason == grave }) {
 			return grave
 		}
 	}
@@ -223,7 +223,7 @@ func mostUrgent(entries []v1alpha1.TimelineEntry) string {
 
 // joined returns the messages, one per line. If they are too long, it keeps the
 // last ones.
-func joined(entries []v1alpha1.TimelineEntry) string {
+func joined(entries []v1beta1.TimelineEntry) string {
 	var lines []string
 	length := 0
 	for i := len(entries) - 1; i >= 0; i-- {

@@ -13,24 +13,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 )
 
 // story is the timeline of a record with its notification servers.
 type story struct {
 	*world
-	notifications []v1alpha1.Notification
-	timeline      []v1alpha1.TimelineEntry
-	notified      []v1alpha1.NotificationStatus
+	notifications []v1beta1.Notification
+	timeline      []v1beta1.TimelineEntry
+	notified      []v1beta1.NotificationStatus
 }
 
-func newStory(t *testing.T, notifications ...v1alpha1.Notification) *story {
+func newStory(t *testing.T, notifications ...v1beta1.Notification) *story {
 	return &story{world: newWorld(t, none), notifications: notifications}
 }
 
-func notification(name, url string, on ...string) v1alpha1.Notification {
-	return v1alpha1.Notification{Name: name, Reasons: on, Webhook: v1alpha1.Webhook{URL: url}}
+func notification(name, url string, on ...string) v1beta1.Notification {
+	return v1beta1.Notification{Name: name, Reasons: on, Webhook: v1beta1.Webhook{URL: url}}
 }
 
 // after advances the clock.
@@ -42,7 +42,7 @@ func (s *story) after(d time.Duration) *story {
 // happens adds timeline entries with the current time.
 func (s *story) happens(reasons ...string) {
 	for _, reason := range reasons {
-		s.timeline = append(s.timeline, v1alpha1.TimelineEntry{Time: at(s.now), Reason: reason, Message: "it is " + reason})
+		s.timeline = append(s.timeline, v1beta1.TimelineEntry{Time: at(s.now), Reason: reason, Message: "it is " + reason})
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *story) tell() runner.NotifyResult {
 	s.notified = told.Notified
 	for _, h := range told.Happened {
 		s.world.happened = append(s.world.happened, h.Reason+": "+h.Message)
-		s.timeline = append(s.timeline, v1alpha1.TimelineEntry{Time: at(s.now), Reason: h.Reason, Message: h.Message})
+		s.timeline = append(s.timeline, v1beta1.TimelineEntry{Time: at(s.now), Reason: h.Reason, Message: h.Message})
 	}
 	if told.Idle != told.Wake.IsZero() {
 		s.t.Errorf("contradictory: %+v", told)
@@ -101,7 +101,7 @@ func TestDueNotificationsAreSentAtOnce(t *testing.T) {
 	if told := s.tell(); !told.Idle {
 		t.Errorf("%+v", told)
 	}
-	if diff := cmp.Diff([]v1alpha1.NotificationStatus{{Name: "chat", LastDeliveredTime: at(begin)}}, s.notified); diff != "" {
+	if diff := cmp.Diff([]v1beta1.NotificationStatus{{Name: "chat", LastDeliveredTime: at(begin)}}, s.notified); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	s.after(time.Second).happens("Drained", "PodLost", "Completed")
@@ -141,7 +141,7 @@ func TestNotificationWithEarlierTimeIsSent(t *testing.T) {
 	s.tell()
 	s.awaitWake()
 	s.tell()
-	s.timeline = append(s.timeline, v1alpha1.TimelineEntry{Time: at(begin.Add(-time.Second)), Reason: "NoticeReceived", Message: "late"})
+	s.timeline = append(s.timeline, v1beta1.TimelineEntry{Time: at(begin.Add(-time.Second)), Reason: "NoticeReceived", Message: "late"})
 	s.after(time.Second).happens("Drained")
 	s.tell()
 	s.awaitWake()
@@ -157,7 +157,7 @@ func TestTrimmedTimeline(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL))
 	s.happens("NoticeReceived")
-	s.notified = []v1alpha1.NotificationStatus{{Name: "chat", LastDeliveredTime: at(begin.Add(time.Second))}}
+	s.notified = []v1beta1.NotificationStatus{{Name: "chat", LastDeliveredTime: at(begin.Add(time.Second))}}
 	s.after(2 * time.Second).happens("Drained")
 	s.tell()
 	s.awaitWake()
@@ -189,8 +189,8 @@ func TestNotificationIsTriedThreeTimes(t *testing.T) {
 		s.tell()
 		s.awaitWake()
 		told := s.tell()
-		want := v1alpha1.NotificationStatus{Name: "chat", LastDeliveredTime: at(time.Unix(0, 0).UTC()), Tries: try + 1, Message: hostOf(chat) + " answered 404 Not Found"}
-		if diff := cmp.Diff([]v1alpha1.NotificationStatus{want}, s.notified); diff != "" || !told.Wake.Equal(s.now.Add(2*time.Second<<try)) {
+		want := v1beta1.NotificationStatus{Name: "chat", LastDeliveredTime: at(time.Unix(0, 0).UTC()), Tries: try + 1, Message: hostOf(chat) + " answered 404 Not Found"}
+		if diff := cmp.Diff([]v1beta1.NotificationStatus{want}, s.notified); diff != "" || !told.Wake.Equal(s.now.Add(2*time.Second<<try)) {
 			t.Errorf("wakes at %s (-want +got)\n%s", told.Wake, diff)
 		}
 		if s.after(time.Second).tell(); len(chat.requests()) != int(try)+1 {
@@ -248,7 +248,7 @@ func TestLongNotificationIsTruncated(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL, "*"))
 	for i := range 50 {
-		s.timeline = append(s.timeline, v1alpha1.TimelineEntry{Time: at(begin), Reason: "Evicted", Message: fmt.Sprint(i, strings.Repeat("\"", 500))})
+		s.timeline = append(s.timeline, v1beta1.TimelineEntry{Time: at(begin), Reason: "Evicted", Message: fmt.Sprint(i, strings.Repeat("\"", 500))})
 	}
 	s.tell()
 	s.awaitWake()
@@ -265,7 +265,7 @@ func TestNotifiedListIsBounded(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL))
 	for i := range 8 {
-		s.notified = append(s.notified, v1alpha1.NotificationStatus{Name: fmt.Sprint("gone-", i), LastDeliveredTime: at(begin)})
+		s.notified = append(s.notified, v1beta1.NotificationStatus{Name: fmt.Sprint("gone-", i), LastDeliveredTime: at(begin)})
 	}
 	s.happens("Drained")
 	s.tell()
@@ -299,7 +299,7 @@ func TestNotificationsSurviveCrashes(t *testing.T) {
 			case 2:
 				if want < 12 {
 					want++
-					s.timeline = append(s.timeline, v1alpha1.TimelineEntry{Time: at(s.now), Reason: "Drained", Message: fmt.Sprint("entry ", want)})
+					s.timeline = append(s.timeline, v1beta1.TimelineEntry{Time: at(s.now), Reason: "Drained", Message: fmt.Sprint("entry ", want)})
 				}
 			}
 			s.after(3 * time.Second)
@@ -318,7 +318,7 @@ func TestNotificationsSurviveCrashes(t *testing.T) {
 				t.Errorf("seed %d: entry %d was never told", seed, i+1)
 			}
 		}
-		if last := s.notified[0].LastDeliveredTime; !slices.ContainsFunc(s.timeline, func(e v1alpha1.TimelineEntry) bool { return e.Time.Equal(&last) }) {
+		if last := s.notified[0].LastDeliveredTime; !slices.ContainsFunc(s.timeline, func(e v1beta1.TimelineEntry) bool { return e.Time.Equal(&last) }) {
 			t.Errorf("seed %d: through %s", seed, last)
 		}
 		s.stop()

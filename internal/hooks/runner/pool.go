@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -17,7 +17,7 @@ const resultLifetime = 10 * time.Minute
 
 // webhookCall is an HTTP request that the pool makes in the background.
 type webhookCall struct {
-	webhook v1alpha1.Webhook
+	webhook v1beta1.Webhook
 	subject hooks.Subject
 	// key is the value of the Idempotency-Key header.
 	key string

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
@@ -58,7 +58,7 @@ func (p *webhookClient) request(ctx context.Context, c *webhookCall) (*http.Requ
 }
 
 // target returns the URL of a webhook.
-func (p *webhookClient) target(ctx context.Context, w *v1alpha1.Webhook) (*url.URL, error) {
+func (p *webhookClient) target(ctx context.Context, w *v1beta1.Webhook) (*url.URL, error) {
 	text, who := w.URL, describeWebhook(w)
 	if from := w.URLFrom; from != nil {
 		value, _, err := p.secret(ctx, *from, who)
@@ -80,7 +80,7 @@ func (p *webhookClient) target(ctx context.Context, w *v1alpha1.Webhook) (*url.U
 // entry returns the value of a header or of a field of the body from a Secret. A policy's author may
 // name any of these Secrets and any host. So the Secret itself says to which hosts it may be sent, by
 // its annotation or because it contains the URL.
-func (p *webhookClient) entry(ctx context.Context, w *v1alpha1.Webhook, from v1alpha1.SecretKey, use, host string) (string, error) {
+func (p *webhookClient) entry(ctx context.Context, w *v1beta1.Webhook, from v1beta1.SecretKey, use, host string) (string, error) {
 	who := describeEntry(use, from)
 	value, secret, err := p.secret(ctx, from, who)
 	if err != nil {
@@ -89,20 +89,20 @@ func (p *webhookClient) entry(ctx context.Context, w *v1alpha1.Webhook, from v1a
 	if w.URLFrom != nil && w.URLFrom.Name == from.Name {
 		return value, nil
 	}
-	hosts := strings.FieldsFunc(secret.Annotations[v1alpha1.AnnotationWebhookHosts], func(r rune) bool { return r == ',' || r == ' ' })
+	hosts := strings.FieldsFunc(secret.Annotations[v1beta1.AnnotationWebhookHosts], func(r rune) bool { return r == ',' || r == ' ' })
 	if !slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
-		return "", fmt.Errorf("%s may not be sent to %s: add the host to the Secret's annotation %s", who, describeWebhook(w), v1alpha1.AnnotationWebhookHosts)
+		return "", fmt.Errorf("%s may not be sent to %s: add the host to the Secret's annotation %s", who, describeWebhook(w), v1beta1.AnnotationWebhookHosts)
 	}
 	return value, nil
 }
 
 // describeEntry describes an entry of a Secret by its use.
-func describeEntry(use string, from v1alpha1.SecretKey) string {
+func describeEntry(use string, from v1beta1.SecretKey) string {
 	return fmt.Sprintf("the %s in Secret %s (%s)", use, from.Name, from.Key)
 }
 
 // secret returns one entry of a Secret, and the Secret.
-func (p *webhookClient) secret(ctx context.Context, from v1alpha1.SecretKey, who string) (string, *corev1.Secret, error) {
+func (p *webhookClient) secret(ctx context.Context, from v1beta1.SecretKey, who string) (string, *corev1.Secret, error) {
 	var secret corev1.Secret
 	err := p.secrets.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: from.Name}, &secret)
 	where := p.namespace + "/" + from.Name
@@ -121,7 +121,7 @@ func (p *webhookClient) secret(ctx context.Context, from v1alpha1.SecretKey, who
 }
 
 // describeWebhook describes a webhook's destination in messages.
-func describeWebhook(w *v1alpha1.Webhook) string {
+func describeWebhook(w *v1beta1.Webhook) string {
 	if from := w.URLFrom; from != nil {
 		return fmt.Sprintf("the URL in Secret %s (%s)", from.Name, from.Key)
 	}
@@ -130,7 +130,7 @@ func describeWebhook(w *v1alpha1.Webhook) string {
 
 // destinationOf is the destination that shares call slots: a host, or a key of a
 // Secret, because the Secret is read only when the call starts.
-func destinationOf(w *v1alpha1.Webhook) string {
+func destinationOf(w *v1beta1.Webhook) string {
 	if from := w.URLFrom; from != nil {
 		return "secret " + from.Name + "/" + from.Key
 	}

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
@@ -98,11 +98,11 @@ type Event struct {
 // HookRun is the input of Hooks.
 type HookRun struct {
 	// Hooks are all hooks of the policy, in its order.
-	Hooks []v1alpha1.Hook
+	Hooks []v1beta1.Hook
 	// When selects the hooks to run.
-	When v1alpha1.HookTime
+	When v1beta1.HookTime
 	// Status is their state as read from the record.
-	Status []v1alpha1.HookStatus
+	Status []v1beta1.HookStatus
 	// Subject describes the interruption to the hooks.
 	Subject hooks.Subject
 	// Now is the current time.
@@ -115,7 +115,7 @@ type HookRun struct {
 // HookOutcome is the state of the hooks after one step.
 type HookOutcome struct {
 	// Status is the complete list to write to the record.
-	Status []v1alpha1.HookStatus
+	Status []v1beta1.HookStatus
 	// Done is true if no hook of that time is pending.
 	Done bool
 	// Waits names the hook that is waited for and why. It completes a sentence
@@ -131,12 +131,12 @@ type HookOutcome struct {
 // NotifyRequest is the input of Notify.
 type NotifyRequest struct {
 	// Notifications are the policy's.
-	Notifications []v1alpha1.Notification
+	Notifications []v1beta1.Notification
 	// Timeline is the record's, as read. Entries that are not stored yet must
 	// not be sent: their write may fail.
-	Timeline []v1alpha1.TimelineEntry
+	Timeline []v1beta1.TimelineEntry
 	// Notified is the delivery state as read from the record.
-	Notified []v1alpha1.NotificationStatus
+	Notified []v1beta1.NotificationStatus
 	// Subject describes the interruption. Notify sets Reason and Message from
 	// the timeline entries.
 	Subject hooks.Subject
@@ -147,7 +147,7 @@ type NotifyRequest struct {
 // NotifyResult is the state of the notifications after one step.
 type NotifyResult struct {
 	// Notified is the complete list to write to the record.
-	Notified []v1alpha1.NotificationStatus
+	Notified []v1beta1.NotificationStatus
 	// Happened are timeline entries to add in the write that stores Notified.
 	Happened []Event
 	// Wake is when to reconcile again, or zero.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 )
@@ -48,17 +48,17 @@ type world struct {
 	woken  chan string
 	now    time.Time
 
-	hooks    []v1alpha1.Hook
-	when     v1alpha1.HookTime
+	hooks    []v1beta1.Hook
+	when     v1beta1.HookTime
 	goAhead  time.Time
-	status   []v1alpha1.HookStatus
+	status   []v1beta1.HookStatus
 	subject  hooks.Subject
 	happened []string
 
 	jobNamespaces []string
 }
 
-func newWorld(t *testing.T, funcs interceptor.Funcs, all ...v1alpha1.Hook) *world {
+func newWorld(t *testing.T, funcs interceptor.Funcs, all ...v1beta1.Hook) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -67,7 +67,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, all ...v1alpha1.Hook) *worl
 	live := fake.NewClientBuilder().WithScheme(scheme).Build()
 	w := &world{
 		t: t, live: live, client: interceptor.NewClient(live, funcs), woken: make(chan string, 10000), now: begin,
-		hooks: all, when: v1alpha1.HookBeforeDrain, jobNamespaces: []string{"node-hooks"},
+		hooks: all, when: v1beta1.HookBeforeDrain, jobNamespaces: []string{"node-hooks"},
 		subject: hooks.Subject{Interruption: "i-0abc", UID: "uid-1", Node: "node-a", InstanceID: "i-0abc", Kind: "SpotInterruption", Message: "cordoned"},
 	}
 	w.restart()
@@ -200,8 +200,8 @@ func (w *world) ends(j *batchv1.Job, typ batchv1.JobConditionType, reason string
 	}
 }
 
-func jobHook(name string, change ...func(*v1alpha1.Hook)) v1alpha1.Hook {
-	h := v1alpha1.Hook{Name: name, When: v1alpha1.HookBeforeDrain, Job: &v1alpha1.HookJob{
+func jobHook(name string, change ...func(*v1beta1.Hook)) v1beta1.Hook {
+	h := v1beta1.Hook{Name: name, When: v1beta1.HookBeforeDrain, Job: &v1beta1.HookJob{
 		Template: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"tool:1"}]}}}}`)},
 	}}
 	for _, c := range change {
@@ -210,20 +210,20 @@ func jobHook(name string, change ...func(*v1alpha1.Hook)) v1alpha1.Hook {
 	return h
 }
 
-func webHook(name, url string, change ...func(*v1alpha1.Hook)) v1alpha1.Hook {
-	return jobHook(name, append([]func(*v1alpha1.Hook){func(h *v1alpha1.Hook) {
-		h.Job, h.Webhook = nil, &v1alpha1.Webhook{URL: url}
+func webHook(name, url string, change ...func(*v1beta1.Hook)) v1beta1.Hook {
+	return jobHook(name, append([]func(*v1beta1.Hook){func(h *v1beta1.Hook) {
+		h.Job, h.Webhook = nil, &v1beta1.Webhook{URL: url}
 	}}, change...)...)
 }
 
-func retries(n int32) func(*v1alpha1.Hook) { return func(h *v1alpha1.Hook) { h.Retries = n } }
+func retries(n int32) func(*v1beta1.Hook) { return func(h *v1beta1.Hook) { h.Retries = n } }
 
-func holding(h *v1alpha1.Hook) { h.OnFailure = v1alpha1.HookHold }
+func holding(h *v1beta1.Hook) { h.OnFailure = v1beta1.HookHold }
 
-func afterDrain(h *v1alpha1.Hook) { h.When = v1alpha1.HookAfterDrain }
+func afterDrain(h *v1beta1.Hook) { h.When = v1beta1.HookAfterDrain }
 
-func timeout(d time.Duration) func(*v1alpha1.Hook) {
-	return func(h *v1alpha1.Hook) { h.Timeout = &metav1.Duration{Duration: d} }
+func timeout(d time.Duration) func(*v1beta1.Hook) {
+	return func(h *v1beta1.Hook) { h.Timeout = &metav1.Duration{Duration: d} }
 }
 
 // server is an HTTP server that records its requests.

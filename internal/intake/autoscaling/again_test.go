@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -22,9 +22,9 @@ func TestQueueNoticeIsWithdrawn(t *testing.T) {
 	brings := func(id, token string, ago time.Duration, drill bool) {
 		t.Helper()
 		at := time.Now().Add(-ago)
-		_, err := a.Recorder().Record(t.Context(), notice.Notice{InstanceID: id, DrillID: "d-1", Notice: v1alpha1.Notice{
+		_, err := a.Recorder().Record(t.Context(), notice.Notice{InstanceID: id, DrillID: "d-1", Notice: v1beta1.Notice{
 			ID: token, Subject: token, Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Drill: drill,
-			InstanceAction: notice.ActionTerminate, LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "drain", Token: token},
+			InstanceAction: notice.ActionTerminate, LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "workers", Name: "drain", Token: token},
 			Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at),
 		}})
 		a.must(err)

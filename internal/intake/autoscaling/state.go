@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -94,10 +94,10 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 		return notice.Notice{}, false
 	}
 	n := notice.Notice{
-		Notice: v1alpha1.Notice{
+		Notice: v1beta1.Notice{
 			Kind: notice.KindAutoScalingTermination, Source: Name, Subject: m.subject(), EventTypeCode: notice.Cut(m.state, 128),
 			InstanceAction: notice.ActionTerminate,
-			LifecycleHook:  &v1alpha1.LifecycleHookInvocation{Group: notice.Cut(m.group, 255)},
+			LifecycleHook:  &v1beta1.LifecycleHookInvocation{Group: notice.Cut(m.group, 255)},
 			Description:    fmt.Sprintf("its Auto Scaling group %s terminates the instance (%s)", m.group, m.state),
 		},
 		InstanceID: m.instance,
@@ -114,7 +114,7 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 		// instance.
 		n.Deadline = notice.ShutdownDeadline(m.instanceState(), now.UTC())
 	case f == waitsForHooks && wait > 0:
-		n.Deadline = notice.At(now.Add(wait).UTC(), v1alpha1.DeadlineSoft)
+		n.Deadline = notice.At(now.Add(wait).UTC(), v1beta1.DeadlineSoft)
 		n.Description += fmt.Sprintf("; it waits for its lifecycle hooks at least until %s", poll.Moment(n.Deadline.Time.Time))
 	}
 	known := "untimed"

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -144,7 +144,7 @@ func TestTerminationLifecycle(t *testing.T) {
 			a.must(a.groups.Attach("workers", ids[0], "Terminating:Wait"))
 			a.Until("it has a deadline", func() bool { return a.Notices(ids[0])[0].Deadline != nil })
 			n = a.Notices(ids[0])[0]
-			if in := time.Until(n.Deadline.Time.Time); n.Deadline.Type != v1alpha1.DeadlineSoft || in > 5*time.Minute || in < 4*time.Minute {
+			if in := time.Until(n.Deadline.Time.Time); n.Deadline.Type != v1beta1.DeadlineSoft || in > 5*time.Minute || in < 4*time.Minute {
 				t.Errorf("on record: %+v", n)
 			}
 			again()
@@ -154,7 +154,7 @@ func TestTerminationLifecycle(t *testing.T) {
 			a.must(a.groups.Attach("workers", ids[0], "Terminating:Proceed"))
 			a.Until("it goes", func() bool {
 				n := a.Notices(ids[0])[0]
-				return !n.Withdrawn && n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineEstimated
+				return !n.Withdrawn && n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineEstimated
 			})
 			a.rounds(2)
 			a.Spent()

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -50,7 +50,7 @@ func readSpotRequest(row *types.SpotInstanceRequest, now time.Time) (notice.Noti
 	}
 	request := aws.ToString(row.SpotInstanceRequestId)
 	n := notice.Notice{
-		Notice: v1alpha1.Notice{
+		Notice: v1beta1.Notice{
 			Kind: notice.KindSpotInterruption, Source: Name, Subject: notice.Cut(request, 512),
 			EventTypeCode: notice.Cut(code, 128), InstanceAction: action,
 		},
@@ -61,7 +61,7 @@ func readSpotRequest(row *types.SpotInstanceRequest, now time.Time) (notice.Noti
 		issued = at.UTC()
 		n.Time, now = metav1.NewTime(issued), issued
 	}
-	n.Deadline = notice.At(now.Add(lead).UTC(), v1alpha1.DeadlineHard)
+	n.Deadline = notice.At(now.Add(lead).UTC(), v1beta1.DeadlineHard)
 	n.Description = "EC2 takes the spot instance back at " + poll.Moment(n.Deadline.Time.Time) + " (its spot request is " + n.EventTypeCode + ")"
 	n.ID = poll.ID(Name, n.Kind, request, code, poll.Moment(issued))
 	return n, true

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -107,7 +107,7 @@ func earliest(a time.Time, b *time.Time) time.Time {
 // episode, so that each episode is a notice of its own.
 func impaired(instance string, c check) notice.Notice {
 	n := notice.Notice{
-		Notice: v1alpha1.Notice{
+		Notice: v1beta1.Notice{
 			Kind: notice.KindInstanceStatus, Source: Name, Subject: c.name, EventTypeCode: c.name,
 			Description: fmt.Sprintf("the status check %s fails: %s", c.name, checkCovers[c.name]),
 		},

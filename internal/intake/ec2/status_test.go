@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -59,7 +59,7 @@ func TestReadSpotRequest(t *testing.T) {
 		got := ""
 		if ok {
 			got = n.ID + " " + n.InstanceAction + " " + n.Deadline.Time.UTC().Format(time.TimeOnly)
-			if n.Deadline.Type != v1alpha1.DeadlineHard || n.InstanceID != instance || n.Subject != "sir-1a2b3c4d" {
+			if n.Deadline.Type != v1beta1.DeadlineHard || n.InstanceID != instance || n.Subject != "sir-1a2b3c4d" {
 				t.Errorf("%s: %+v", test.code, n)
 			}
 		}
@@ -141,7 +141,7 @@ func TestChecks(t *testing.T) {
 
 func TestOvertaken(t *testing.T) {
 	standing := func(kind, subject string) notice.Notice {
-		return notice.Notice{Notice: v1alpha1.Notice{ID: "of " + subject, Kind: kind, Source: Name, Subject: subject}, InstanceID: instance}
+		return notice.Notice{Notice: v1beta1.Notice{ID: "of " + subject, Kind: kind, Source: Name, Subject: subject}, InstanceID: instance}
 	}
 	all := []notice.Notice{
 		standing(notice.KindScheduledChange, "instance-event-1"), standing(notice.KindScheduledChange, "instance-event-2"),
@@ -203,7 +203,7 @@ func FuzzRead(f *testing.F) {
 			if n.Deadline != nil && !poll.Plausible(n.Deadline.Time.Time) {
 				t.Errorf("no deadline can be %v", n.Deadline)
 			}
-			if hard := n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard; hard != (n.Kind == notice.KindSpotInterruption) {
+			if hard := n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineHard; hard != (n.Kind == notice.KindSpotInterruption) {
 				t.Errorf("a deadline of %s is %v", n.Kind, n.Deadline)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
@@ -112,7 +112,7 @@ func TestMarkedSpotRequest(t *testing.T) {
 	n := a.Notices(ids[0])[0]
 	in, _ := a.server.States.EC2.Instance(ids[0])
 	if n.Kind != notice.KindSpotInterruption || n.Source != notice.SourceEC2 || n.InstanceAction != notice.ActionTerminate ||
-		n.Deadline.Type != v1alpha1.DeadlineHard || n.Deadline.Time.Sub(in.Notice.Deadline).Abs() > 2*time.Second || n.Subject != in.SpotRequestID {
+		n.Deadline.Type != v1beta1.DeadlineHard || n.Deadline.Time.Sub(in.Notice.Deadline).Abs() > 2*time.Second || n.Subject != in.SpotRequestID {
 		t.Errorf("on record: %+v; the instance's deadline is %s", n, in.Notice.Deadline)
 	}
 	a.Spent()
@@ -140,7 +140,7 @@ func TestScheduledEvents(t *testing.T) {
 				a.must(err)
 				a.Until("it is on record", func() bool { return len(a.Notices(id)) == 1 })
 				n := a.Notices(id)[0]
-				if n.Kind != notice.KindScheduledChange || n.Deadline.Type != v1alpha1.DeadlineSoft || !n.Deadline.Time.Time.Equal(due) ||
+				if n.Kind != notice.KindScheduledChange || n.Deadline.Type != v1beta1.DeadlineSoft || !n.Deadline.Time.Time.Equal(due) ||
 					n.Subject != event || n.InstanceAction != notice.ActionStop || n.Withdrawn {
 					t.Errorf("on record: %+v", n)
 				}
@@ -205,7 +205,7 @@ func TestStatusChecks(t *testing.T) {
 	a.must(a.server.States.EC2.SetHealth(ids[0], emu.Health{}))
 	a.start()
 	a.Until("both are taken back", func() bool {
-		return !slices.ContainsFunc(a.Notices(ids[0]), func(n v1alpha1.Notice) bool { return !n.Withdrawn })
+		return !slices.ContainsFunc(a.Notices(ids[0]), func(n v1beta1.Notice) bool { return !n.Withdrawn })
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -59,7 +59,7 @@ func leastNeeded(notices []notice.Notice) int {
 
 // load reads the NodeNotice, and continues with what it says about this node.
 func (s *Source) load(ctx context.Context, self Identity) error { //nolint:gocyclo // one case for each state of the object
-	own := &v1alpha1.NodeNotice{}
+	own := &v1beta1.NodeNotice{}
 	err := s.o.Kube.Get(ctx, client.ObjectKey{Name: self.Node}, own)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -99,7 +99,7 @@ func (s *Source) isWritten() bool {
 	if s.own == nil || s.own.Spec.NodeUID != s.self.UID || s.own.Spec.InstanceID != s.self.InstanceID {
 		return len(s.notices) == 0
 	}
-	return slices.EqualFunc(s.own.Spec.Notices, s.notices, func(on v1alpha1.MetadataNotice, n notice.Notice) bool { return on.ID == n.ID })
+	return slices.EqualFunc(s.own.Spec.Notices, s.notices, func(on v1beta1.MetadataNotice, n notice.Notice) bool { return on.ID == n.ID })
 }
 
 // write writes the NodeNotice if it changes. The agent is the only writer of its
@@ -108,11 +108,11 @@ func (s *Source) write(ctx context.Context, self Identity) error {
 	if s.isWritten() {
 		return nil
 	}
-	wanted := &v1alpha1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: self.Node}}
+	wanted := &v1beta1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: self.Node}}
 	if s.own != nil {
 		wanted = s.own.DeepCopy()
 	}
-	wanted.Spec = v1alpha1.NodeNoticeSpec{InstanceID: self.InstanceID, NodeUID: self.UID}
+	wanted.Spec = v1beta1.NodeNoticeSpec{InstanceID: self.InstanceID, NodeUID: self.UID}
 	s.mu.Lock()
 	for i := range s.notices {
 		wanted.Spec.Notices = append(wanted.Spec.Notices, notice.ToMetadata(&s.notices[i]))

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -49,7 +49,7 @@ func readSpot(text string) (notice.Notice, error) {
 	at, err := time.Parse(time.RFC3339, strings.TrimSpace(content.Time))
 	switch known := err == nil && poll.Plausible(at); {
 	case known:
-		n.Deadline = notice.At(at.UTC(), v1alpha1.DeadlineHard)
+		n.Deadline = notice.At(at.UTC(), v1beta1.DeadlineHard)
 		n.Description += " at " + poll.Moment(at)
 		n.ID = poll.ID(Name, n.Kind, action, poll.Moment(at))
 	case action == "":
@@ -162,7 +162,7 @@ func maintenanceTime(text string) time.Time {
 
 // about creates a notice. The source adds the instance id.
 func about(kind, path string) notice.Notice {
-	return notice.Notice{Notice: v1alpha1.Notice{Kind: kind, Source: Name, Subject: path}}
+	return notice.Notice{Notice: v1beta1.Notice{Kind: kind, Source: Name, Subject: path}}
 }
 
 func object(text string, into any) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -161,7 +161,7 @@ func FuzzRead(f *testing.F) {
 			if _, err := json.Marshal(n); err != nil {
 				t.Errorf("%+v: %v", n, err)
 			}
-			if n.Deadline != nil && (!poll.Plausible(n.Deadline.Time.Time) || (n.Deadline.Type == v1alpha1.DeadlineHard) != (n.Kind == notice.KindSpotInterruption)) {
+			if n.Deadline != nil && (!poll.Plausible(n.Deadline.Time.Time) || (n.Deadline.Type == v1beta1.DeadlineHard) != (n.Kind == notice.KindSpotInterruption)) {
 				t.Errorf("a deadline of %s is %v", n.Kind, n.Deadline)
 			}
 			if n.Kind == notice.KindScheduledChange && n.Deadline == nil && !n.Withdrawn {

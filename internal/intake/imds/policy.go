@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -79,9 +79,9 @@ var errNotInForce = errors.New("the ValidatingAdmissionPolicy " + PolicyName + "
 // CheckPolicy returns nil if the policy refuses, in a dry run, the NodeNotice of
 // another node.
 func CheckPolicy(ctx context.Context, kube client.Client) error {
-	err := kube.Create(ctx, &v1alpha1.NodeNotice{
+	err := kube.Create(ctx, &v1beta1.NodeNotice{
 		ObjectMeta: metav1.ObjectMeta{Name: ForeignName},
-		Spec:       v1alpha1.NodeNoticeSpec{InstanceID: "i-00000000", NodeUID: ForeignName},
+		Spec:       v1beta1.NodeNoticeSpec{InstanceID: "i-00000000", NodeUID: ForeignName},
 	}, client.DryRunAll)
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+PolicyName+"'"):

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -48,7 +48,7 @@ type Source struct {
 	wake     chan struct{} // there is something to write
 
 	// Only flush uses these.
-	own    *v1alpha1.NodeNotice // as in the API server; nil: none
+	own    *v1beta1.NodeNotice // as in the API server; nil: none
 	policy policyCheck
 
 	mu       sync.Mutex

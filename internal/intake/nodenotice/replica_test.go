@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 )
 
@@ -34,7 +34,7 @@ func TestDeletedInterruptionIsNotRecordedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.writes(nil, spotAt(start.Add(2*time.Minute), "1"))
 	w.settle()
-	if err := w.Kube.Delete(t.Context(), &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}); err != nil {
+	if err := w.Kube.Delete(t.Context(), &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}); err != nil {
 		t.Fatal(err)
 	}
 	w.settle()

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -140,7 +140,7 @@ func (s *Source) Run(ctx context.Context) error {
 // listen adds the watches of NodeNotices, and of what decides whether a Node is
 // that of its NodeNotice.
 func (s *Source) listen(ctx context.Context) error {
-	notices, err := s.o.Informers.GetInformer(ctx, &v1alpha1.NodeNotice{})
+	notices, err := s.o.Informers.GetInformer(ctx, &v1beta1.NodeNotice{})
 	if err != nil {
 		return fmt.Errorf("watching NodeNotices: %w", err)
 	}
@@ -169,8 +169,8 @@ func (s *Source) listen(ctx context.Context) error {
 
 // noticeChanged reports whether the spec changed. A new status does not matter.
 func noticeChanged(before, after any) bool {
-	a, isNotice := before.(*v1alpha1.NodeNotice)
-	b, ok := after.(*v1alpha1.NodeNotice)
+	a, isNotice := before.(*v1beta1.NodeNotice)
+	b, ok := after.(*v1beta1.NodeNotice)
 	return isNotice && ok && (a.UID != b.UID || a.Generation != b.Generation)
 }
 

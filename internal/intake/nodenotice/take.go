@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -22,7 +22,7 @@ var errStaleNode = errors.New("the cached Node is older than its NodeNotice")
 // take records one NodeNotice, and returns when to take it again; zero: not
 // before it changes.
 func (s *Source) take(ctx context.Context, name string) (again time.Duration, err error) { //nolint:gocyclo // one case for each state of the object
-	var own v1alpha1.NodeNotice
+	var own v1beta1.NodeNotice
 	err = s.o.Client.Get(ctx, client.ObjectKey{Name: name}, &own)
 	if apierrors.IsNotFound(err) || err == nil && !own.DeletionTimestamp.IsZero() {
 		s.forget(name)
@@ -66,7 +66,7 @@ func (s *Source) take(ctx context.Context, name string) (again time.Duration, er
 }
 
 // stateOf returns the state of a NodeNotice, and notes its generation.
-func (s *Source) stateOf(own *v1alpha1.NodeNotice) *state {
+func (s *Source) stateOf(own *v1beta1.NodeNotice) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.states[own.Name]
@@ -105,7 +105,7 @@ func (s *Source) early(st *state) time.Duration {
 
 // nodeOf returns the node of a NodeNotice, or nil if it no longer exists. Before
 // it says so, it asks the API server: the cache may be older than the NodeNotice.
-func (s *Source) nodeOf(ctx context.Context, own *v1alpha1.NodeNotice) (*corev1.Node, error) {
+func (s *Source) nodeOf(ctx context.Context, own *v1beta1.NodeNotice) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	isOwn := func(reader client.Reader) (bool, error) {
 		err := reader.Get(ctx, client.ObjectKey{Name: own.Name}, node)
@@ -132,7 +132,7 @@ func (s *Source) nodeOf(ctx context.Context, own *v1alpha1.NodeNotice) (*corev1.
 
 // removeOrphan deletes the NodeNotice of a node that no longer exists. Nothing
 // can verify what it says any more.
-func (s *Source) removeOrphan(ctx context.Context, own *v1alpha1.NodeNotice) (time.Duration, error) {
+func (s *Source) removeOrphan(ctx context.Context, own *v1beta1.NodeNotice) (time.Duration, error) {
 	if !s.leads() {
 		return rejectedResync, nil
 	}
@@ -149,7 +149,7 @@ func (s *Source) removeOrphan(ctx context.Context, own *v1alpha1.NodeNotice) (ti
 
 // record records the notices, and returns the error of those that this release
 // does not accept.
-func (s *Source) record(ctx context.Context, st *state, own *v1alpha1.NodeNotice) (refused, err error) {
+func (s *Source) record(ctx context.Context, st *state, own *v1beta1.NodeNotice) (refused, err error) {
 	var notices []notice.Notice
 	st.reader.Reader = s.o.Client
 	for i := len(own.Spec.Notices) - 1; i >= 0; i-- { // the oldest first

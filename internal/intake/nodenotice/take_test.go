@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -55,17 +55,17 @@ func (w *world) node() *corev1.Node {
 }
 
 // writes makes the NodeNotice of the node contain the notices, as an agent does.
-func (w *world) writes(edit func(*v1alpha1.NodeNoticeSpec), notices ...v1alpha1.MetadataNotice) {
+func (w *world) writes(edit func(*v1beta1.NodeNoticeSpec), notices ...v1beta1.MetadataNotice) {
 	w.t.Helper()
 	w.generation++
-	own := &v1alpha1.NodeNotice{}
+	own := &v1beta1.NodeNotice{}
 	err := w.Kube.Get(w.t.Context(), client.ObjectKey{Name: polltest.NodeName(instance)}, own)
-	spec := v1alpha1.NodeNoticeSpec{InstanceID: instance, NodeUID: string(w.node().UID), Notices: notices}
+	spec := v1beta1.NodeNoticeSpec{InstanceID: instance, NodeUID: string(w.node().UID), Notices: notices}
 	if edit != nil {
 		edit(&spec)
 	}
 	if err != nil {
-		own = &v1alpha1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: polltest.NodeName(instance), UID: "own"}}
+		own = &v1beta1.NodeNotice{ObjectMeta: metav1.ObjectMeta{Name: polltest.NodeName(instance), UID: "own"}}
 	}
 	before := own.DeepCopy()
 	own.Spec, own.Generation = spec, w.generation
@@ -96,16 +96,16 @@ func (w *world) settle() {
 }
 
 func (w *world) accepted() *metav1.Condition {
-	own := &v1alpha1.NodeNotice{}
+	own := &v1beta1.NodeNotice{}
 	if err := w.Kube.Get(w.t.Context(), client.ObjectKey{Name: polltest.NodeName(instance)}, own); err != nil {
 		return nil
 	}
-	return meta.FindStatusCondition(own.Status.Conditions, v1alpha1.ConditionAccepted)
+	return meta.FindStatusCondition(own.Status.Conditions, v1beta1.ConditionAccepted)
 }
 
-func spotAt(at time.Time, id string) v1alpha1.MetadataNotice {
+func spotAt(at time.Time, id string) v1beta1.MetadataNotice {
 	due := metav1.NewTime(at)
-	return v1alpha1.MetadataNotice{ID: "imds/SpotInterruption/" + id, Kind: notice.KindSpotInterruption, Subject: "spot/instance-action",
+	return v1beta1.MetadataNotice{ID: "imds/SpotInterruption/" + id, Kind: notice.KindSpotInterruption, Subject: "spot/instance-action",
 		InstanceAction: notice.ActionTerminate, Deadline: &due}
 }
 
@@ -116,11 +116,11 @@ func TestNoticeIsRecordedAtTheFirstPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := w.Notices(instance)
-	if len(all) != 1 || all[0].Source != notice.SourceIMDS || all[0].Deadline == nil || all[0].Deadline.Type != v1alpha1.DeadlineHard || !all[0].ReceivedTime.Time.Equal(start) {
+	if len(all) != 1 || all[0].Source != notice.SourceIMDS || all[0].Deadline == nil || all[0].Deadline.Type != v1beta1.DeadlineHard || !all[0].ReceivedTime.Time.Equal(start) {
 		t.Fatalf("on record: %+v", all)
 	}
 	w.settle()
-	if c := w.accepted(); c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonRecorded {
+	if c := w.accepted(); c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1beta1.ReasonRecorded {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -130,8 +130,8 @@ func TestClockOfAgentOrdersNothing(t *testing.T) {
 	for _, skew := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
 		w := newWorld(t)
 		issued := metav1.NewTime(start.Add(skew))
-		w.writes(nil, v1alpha1.MetadataNotice{ID: "imds/r", Kind: notice.KindRebalanceRecommendation, Subject: "r", IssueTime: &issued},
-			v1alpha1.MetadataNotice{ID: "imds/spot", Kind: notice.KindSpotInterruption, Subject: "spot", IssueTime: &issued})
+		w.writes(nil, v1beta1.MetadataNotice{ID: "imds/r", Kind: notice.KindRebalanceRecommendation, Subject: "r", IssueTime: &issued},
+			v1beta1.MetadataNotice{ID: "imds/spot", Kind: notice.KindSpotInterruption, Subject: "spot", IssueTime: &issued})
 		w.settle()
 		found := false
 		for _, n := range w.Notices(instance) {
@@ -153,19 +153,19 @@ func TestMismatchedNodeNoticesAreRefused(t *testing.T) {
 	const victim = "i-0bbbbbbbbbbbbbbbb"
 	for name, tc := range map[string]struct {
 		prepare func(w *world)
-		edit    func(*v1alpha1.NodeNoticeSpec)
+		edit    func(*v1beta1.NodeNoticeSpec)
 		reason  string // "": the NodeNotice is deleted
 	}{
-		"another node's instance":                    {func(w *world) { w.AddNode(victim) }, func(s *v1alpha1.NodeNoticeSpec) { s.InstanceID = victim }, v1alpha1.ReasonInstanceMismatch},
-		"an instance that is no node of the cluster": {nil, func(s *v1alpha1.NodeNoticeSpec) { s.InstanceID = victim }, v1alpha1.ReasonInstanceMismatch},
-		"an earlier node of that name":               {nil, func(s *v1alpha1.NodeNoticeSpec) { s.NodeUID = "earlier" }, ""},
+		"another node's instance":                    {func(w *world) { w.AddNode(victim) }, func(s *v1beta1.NodeNoticeSpec) { s.InstanceID = victim }, v1beta1.ReasonInstanceMismatch},
+		"an instance that is no node of the cluster": {nil, func(s *v1beta1.NodeNoticeSpec) { s.InstanceID = victim }, v1beta1.ReasonInstanceMismatch},
+		"an earlier node of that name":               {nil, func(s *v1beta1.NodeNoticeSpec) { s.NodeUID = "earlier" }, ""},
 		"a node that is gone":                        {func(w *world) { w.RemoveNode(instance) }, nil, ""},
 		"an instance that two nodes claim": {func(w *world) {
 			first := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a-first"}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + instance}}
 			if err := w.Kube.Create(context.Background(), first); err != nil {
 				w.t.Fatal(err)
 			}
-		}, nil, v1alpha1.ReasonInstanceClaimedTwice},
+		}, nil, v1beta1.ReasonInstanceClaimedTwice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -190,7 +190,7 @@ func TestMismatchedNodeNoticesAreRefused(t *testing.T) {
 func TestWithdrawalReachesTheRecord(t *testing.T) {
 	w := newWorld(t)
 	due := metav1.NewTime(start.Add(24 * time.Hour))
-	event := v1alpha1.MetadataNotice{ID: "imds/1", Kind: notice.KindScheduledChange, Subject: "instance-event-1", Deadline: &due}
+	event := v1beta1.MetadataNotice{ID: "imds/1", Kind: notice.KindScheduledChange, Subject: "instance-event-1", Deadline: &due}
 	w.writes(nil, event)
 	w.settle()
 	event.ID, event.Withdrawn = "imds/2", true
@@ -204,13 +204,13 @@ func TestWithdrawalReachesTheRecord(t *testing.T) {
 // A compromised agent reports new notices without end. The queue's notice stays on record.
 func TestAgentDoesNotPushOutTheQueue(t *testing.T) {
 	w := newWorld(t)
-	queue := notice.Notice{InstanceID: instance, Notice: v1alpha1.Notice{ID: "q", Kind: notice.KindSpotInterruption, Source: notice.SourceQueue,
-		Time: metav1.NewTime(start), Deadline: notice.At(start.Add(2*time.Minute), v1alpha1.DeadlineHard)}}
+	queue := notice.Notice{InstanceID: instance, Notice: v1beta1.Notice{ID: "q", Kind: notice.KindSpotInterruption, Source: notice.SourceQueue,
+		Time: metav1.NewTime(start), Deadline: notice.At(start.Add(2*time.Minute), v1beta1.DeadlineHard)}}
 	if _, err := w.Recorder().Record(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 31 {
-		w.writes(nil, v1alpha1.MetadataNotice{ID: fmt.Sprint("imds/", i), Kind: notice.KindRebalanceRecommendation, Subject: fmt.Sprint(i)})
+		w.writes(nil, v1beta1.MetadataNotice{ID: fmt.Sprint("imds/", i), Kind: notice.KindRebalanceRecommendation, Subject: fmt.Sprint(i)})
 		w.settle()
 	}
 	queue.ID, queue.Kind, queue.Deadline = "r", notice.KindRebalanceRecommendation, nil
@@ -236,16 +236,16 @@ func TestNoInputCausesAWriteLoop(t *testing.T) {
 		w, r := newWorld(t), rand.New(rand.NewPCG(seed, 7))
 		kinds := []string{notice.KindSpotInterruption, notice.KindRebalanceRecommendation, notice.KindScheduledChange, notice.KindAutoScalingTermination, "InstanceStatus", ""}
 		for range 5 {
-			var notices []v1alpha1.MetadataNotice
+			var notices []v1beta1.MetadataNotice
 			for i := range r.IntN(9) {
 				at := metav1.NewTime(start.Add(time.Duration(r.IntN(100)-50) * time.Hour * 100))
-				n := v1alpha1.MetadataNotice{ID: fmt.Sprint("imds/", i, r.IntN(3)), Kind: kinds[r.IntN(len(kinds))], Subject: fmt.Sprint(r.IntN(3)), Withdrawn: r.IntN(3) == 0}
+				n := v1beta1.MetadataNotice{ID: fmt.Sprint("imds/", i, r.IntN(3)), Kind: kinds[r.IntN(len(kinds))], Subject: fmt.Sprint(r.IntN(3)), Withdrawn: r.IntN(3) == 0}
 				if r.IntN(2) == 0 {
 					n.Deadline, n.IssueTime = &at, &at
 				}
 				notices = append(notices, n)
 			}
-			w.writes(func(s *v1alpha1.NodeNoticeSpec) {
+			w.writes(func(s *v1beta1.NodeNoticeSpec) {
 				if r.IntN(5) == 0 {
 					s.InstanceID = "i-0bbbbbbbbbbbbbbbb"
 				}

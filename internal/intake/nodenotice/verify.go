@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -31,7 +31,7 @@ func (v *verdict) refused(err error) {
 }
 
 // verify compares a NodeNotice with its node and with the other nodes.
-func (s *Source) verify(ctx context.Context, own *v1alpha1.NodeNotice, node *corev1.Node) (verdict, error) {
+func (s *Source) verify(ctx context.Context, own *v1beta1.NodeNotice, node *corev1.Node) (verdict, error) {
 	if isOf := nodeindex.InstanceID(node); isOf != own.Spec.InstanceID {
 		return mismatch(own, node, isOf), nil
 	}
@@ -49,27 +49,27 @@ func (s *Source) verify(ctx context.Context, own *v1alpha1.NodeNotice, node *cor
 	case holder.Name != node.Name:
 		return claimedTwice(own, fmt.Sprintf("node %s states the same instance in spec.providerID", holder.Name)), nil
 	}
-	return verdict{accepted: true, reason: v1alpha1.ReasonRecorded, message: "Interruption " + own.Spec.InstanceID + " has the notices that still matter"}, nil
+	return verdict{accepted: true, reason: v1beta1.ReasonRecorded, message: "Interruption " + own.Spec.InstanceID + " has the notices that still matter"}, nil
 }
 
-func mismatch(own *v1alpha1.NodeNotice, node *corev1.Node, isOf string) verdict {
+func mismatch(own *v1beta1.NodeNotice, node *corev1.Node, isOf string) verdict {
 	is := "is instance " + isOf
 	if isOf == "" {
 		is = "has no EC2 instance in spec.providerID"
 	}
-	return verdict{reason: v1alpha1.ReasonInstanceMismatch, message: fmt.Sprintf(
+	return verdict{reason: v1beta1.ReasonInstanceMismatch, message: fmt.Sprintf(
 		"the agent reports instance %s, but node %s %s. Nothing is recorded. Find out who uses the token of the agent on that node",
 		own.Spec.InstanceID, node.Name, is)}
 }
 
-func claimedTwice(own *v1alpha1.NodeNotice, why string) verdict {
-	return verdict{reason: v1alpha1.ReasonInstanceClaimedTwice, message: fmt.Sprintf(
+func claimedTwice(own *v1beta1.NodeNotice, why string) verdict {
+	return verdict{reason: v1beta1.ReasonInstanceClaimedTwice, message: fmt.Sprintf(
 		"the agent reports instance %s, but %s. Nothing is recorded. Delete the Node that is not the instance's", own.Spec.InstanceID, why)}
 }
 
 // report writes the verdict to the status if it changes, after a delay. It
 // returns how long to wait.
-func (s *Source) report(ctx context.Context, st *state, own *v1alpha1.NodeNotice, v verdict) (time.Duration, error) {
+func (s *Source) report(ctx context.Context, st *state, own *v1beta1.NodeNotice, v verdict) (time.Duration, error) {
 	if !s.leads() {
 		return 0, nil
 	}
@@ -80,7 +80,7 @@ func (s *Source) report(ctx context.Context, st *state, own *v1alpha1.NodeNotice
 		status = metav1.ConditionTrue
 	}
 	changed := meta.SetStatusCondition(&own.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: status, Reason: v.reason, Message: notice.Printable(v.message), ObservedGeneration: own.Generation,
+		Type: v1beta1.ConditionAccepted, Status: status, Reason: v.reason, Message: notice.Printable(v.message), ObservedGeneration: own.Generation,
 		LastTransitionTime: metav1.NewTime(s.o.Clock()),
 	})
 	if !changed && before.Status.ObservedGeneration == own.Generation {

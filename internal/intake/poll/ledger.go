@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -249,7 +249,7 @@ func (l *Deduper) flush(ctx context.Context, n notice.Notice) error {
 // isDone reports whether n was made durable before: it is on record, or this
 // process has recorded it. In the second case a person may have deleted the
 // record to cancel it.
-func (l *Deduper) isDone(on *v1alpha1.Notice, n *notice.Notice) bool {
+func (l *Deduper) isDone(on *v1beta1.Notice, n *notice.Notice) bool {
 	if on != nil {
 		return isSameNews(on, n)
 	}
@@ -273,8 +273,8 @@ func (l *Deduper) finish(n *notice.Notice) {
 }
 
 // read returns the record of an instance, or nil.
-func read(ctx context.Context, reader client.Reader, instanceID string) (*v1alpha1.Interruption, error) {
-	var record v1alpha1.Interruption
+func read(ctx context.Context, reader client.Reader, instanceID string) (*v1beta1.Interruption, error) {
+	var record v1beta1.Interruption
 	err := reader.Get(ctx, client.ObjectKey{Name: instanceID}, &record)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading Interruption %s: %w", instanceID, err)
@@ -286,7 +286,7 @@ func read(ctx context.Context, reader client.Reader, instanceID string) (*v1alph
 }
 
 // bySubject returns the recorded notice with the subject of n, or nil.
-func bySubject(record *v1alpha1.Interruption, n *notice.Notice) *v1alpha1.Notice {
+func bySubject(record *v1beta1.Interruption, n *notice.Notice) *v1beta1.Notice {
 	if record == nil {
 		return nil
 	}

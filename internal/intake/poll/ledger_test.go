@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
@@ -149,7 +149,7 @@ func (w *world) with(m *memory) *poll.Deduper {
 	return poll.NewDeduper(m, w.Kube, poll.Options{Source: source, Clock: w.Clock})
 }
 
-func deadline(in time.Duration, typ v1alpha1.DeadlineType) func(*notice.Notice) {
+func deadline(in time.Duration, typ v1beta1.DeadlineType) func(*notice.Notice) {
 	return func(n *notice.Notice) { n.Deadline = notice.At(noon.Add(in), typ) }
 }
 
@@ -157,8 +157,8 @@ func TestMostUrgentNoticeFirst(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.Recorded}
 	l := w.with(m)
 	for _, n := range []notice.Notice{
-		about("1", "none"), about("2", "soft", deadline(time.Minute, v1alpha1.DeadlineSoft)),
-		about("3", "later", deadline(time.Hour, v1alpha1.DeadlineHard)), about("4", "soon", deadline(2*time.Minute, v1alpha1.DeadlineHard)),
+		about("1", "none"), about("2", "soft", deadline(time.Minute, v1beta1.DeadlineSoft)),
+		about("3", "later", deadline(time.Hour, v1beta1.DeadlineHard)), about("4", "soon", deadline(2*time.Minute, v1beta1.DeadlineHard)),
 	} {
 		l.Observe(n)
 	}
@@ -173,7 +173,7 @@ func TestMostUrgentNoticeFirst(t *testing.T) {
 func TestFailedRecordDelaysNoOther(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.Recorded, fails: map[string]bool{"soon": true}}
 	l := w.with(m)
-	l.Observe(about("1", "soon", deadline(0, v1alpha1.DeadlineHard)))
+	l.Observe(about("1", "soon", deadline(0, v1beta1.DeadlineHard)))
 	l.Observe(about("2", "none"))
 	for range 2 {
 		if err := l.Flush(t.Context()); !errors.Is(err, polltest.ErrAway) {
@@ -282,7 +282,7 @@ func TestStanding(t *testing.T) {
 
 func TestTakeBack(t *testing.T) {
 	w := newWorld(t)
-	w.seen(about("e", "a", deadline(time.Hour, v1alpha1.DeadlineSoft)))
+	w.seen(about("e", "a", deadline(time.Hour, v1beta1.DeadlineSoft)))
 	standing, err := poll.OpenNoticesOf(t.Context(), w.Kube, source, instance)
 	if err != nil || len(standing) != 1 {
 		t.Fatal(standing, err)

@@ -10,19 +10,19 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // isPlanned reports whether a notice is of a planned change that is still ahead.
 func isPlanned(n *notice.Notice, now time.Time) bool {
-	return !n.Withdrawn && n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineSoft && n.Deadline.Time.After(now)
+	return !n.Withdrawn && n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineSoft && n.Deadline.Time.After(now)
 }
 
 // isSameNews reports whether the recorded notice says what n says. The id tells, except for
 // a planned change that was recorded again: the source does not know that id.
-func isSameNews(on *v1alpha1.Notice, n *notice.Notice) bool {
+func isSameNews(on *v1beta1.Notice, n *notice.Notice) bool {
 	return on.ID == n.ID || strings.HasPrefix(on.ID, againPrefix(n)) && on.Withdrawn == n.Withdrawn &&
 		on.EventTypeCode == n.EventTypeCode && on.InstanceAction == n.InstanceAction &&
 		apiequality.Semantic.DeepEqual(on.Deadline, n.Deadline) && apiequality.Semantic.DeepEqual(on.EndTime, n.EndTime)
@@ -41,7 +41,7 @@ func againID(n *notice.Notice, node types.UID) string {
 // and the Node has registered since. The id of n becomes specific to this Node
 // object, so each registration is recorded once, also after a restart. The same
 // holds if the record has expired.
-func (l *Deduper) isForgotten(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (bool, error) {
+func (l *Deduper) isForgotten(ctx context.Context, record *v1beta1.Interruption, n *notice.Notice) (bool, error) {
 	if l.o.Nodes == nil || !isPlanned(n, l.o.Clock()) || record != nil && !notice.Finished(record) {
 		return false, nil
 	}
@@ -58,7 +58,7 @@ func (l *Deduper) isForgotten(ctx context.Context, record *v1alpha1.Interruption
 
 // doneAt is when the record of n was completed, or, if it no longer exists, when n was made
 // durable.
-func (l *Deduper) doneAt(record *v1alpha1.Interruption, n *notice.Notice) time.Time {
+func (l *Deduper) doneAt(record *v1beta1.Interruption, n *notice.Notice) time.Time {
 	if record != nil {
 		return notice.Completed(record)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -18,7 +18,7 @@ import (
 // again.
 func TestPlannedChangeIsRecordedForNewNode(t *testing.T) {
 	const day = 24 * time.Hour
-	soft := func(in time.Duration) func(*notice.Notice) { return deadline(in, v1alpha1.DeadlineSoft) }
+	soft := func(in time.Duration) func(*notice.Notice) { return deadline(in, v1beta1.DeadlineSoft) }
 	for name, tc := range map[string]struct {
 		plan notice.Notice
 		unfinished,
@@ -29,7 +29,7 @@ func TestPlannedChangeIsRecordedForNewNode(t *testing.T) {
 		"the record is not completed":     {about("e", "a", soft(5*day)), true, false, 0},
 		"the node was there all the time": {about("e", "a", soft(5*day)), false, true, 0},
 		"its date has passed":             {about("e", "a", soft(time.Minute)), false, false, 0},
-		"a hard deadline":                 {about("e", "a", deadline(5*day, v1alpha1.DeadlineHard)), false, false, 0},
+		"a hard deadline":                 {about("e", "a", deadline(5*day, v1beta1.DeadlineHard)), false, false, 0},
 		"no deadline":                     {about("e", "a"), false, false, 0},
 	} {
 		for _, restarts := range []bool{false, true} {
@@ -84,7 +84,7 @@ func TestPlannedChangeIsRecordedForNewNode(t *testing.T) {
 // can withdraw it.
 func TestPlannedChangeIsRecordedAgainOnce(t *testing.T) {
 	w := newWorld(t)
-	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
+	plan := about("e", "a", deadline(5*24*time.Hour, v1beta1.DeadlineSoft))
 	start := func() {
 		w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
 	}
@@ -113,7 +113,7 @@ func TestPlannedChangeIsRecordedAgainOnce(t *testing.T) {
 	if second := register(); second == first || second == "a" || first == "a" {
 		t.Errorf("the ids of two registrations are %s and %s", first, second)
 	}
-	w.seen(about("e", "over", withdrawn, deadline(5*24*time.Hour, v1alpha1.DeadlineSoft)))
+	w.seen(about("e", "over", withdrawn, deadline(5*24*time.Hour, v1beta1.DeadlineSoft)))
 	if diff := cmp.Diff([]string{"over"}, w.IDs(instance)); diff != "" || !w.Notices(instance)[0].Withdrawn {
 		t.Errorf("on record (-want +got):\n%s", diff)
 	}
@@ -124,12 +124,12 @@ func TestPlannedChangeIsRecordedAgainOnce(t *testing.T) {
 // registers later.
 func TestPlannedChangeWithDeletedRecord(t *testing.T) {
 	w := newWorld(t)
-	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
+	plan := about("e", "a", deadline(5*24*time.Hour, v1beta1.DeadlineSoft))
 	w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
 	w.seen(plan)
 	remove := func() {
 		t.Helper()
-		if err := w.Kube.Delete(t.Context(), &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}); err != nil {
+		if err := w.Kube.Delete(t.Context(), &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}); err != nil {
 			t.Fatal(err)
 		}
 		w.Spent()

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -41,14 +41,14 @@ func (s Scheduled) Notice(source, instanceID string) (notice.Notice, error) {
 		return notice.Notice{}, errors.New("a scheduled event has neither an id nor a code")
 	}
 	n := notice.Notice{
-		Notice: v1alpha1.Notice{
+		Notice: v1beta1.Notice{
 			Kind: notice.KindScheduledChange, Source: source, Subject: notice.Cut(subject, 512), EventTypeCode: code,
 			InstanceAction: ScheduledAction(code), Withdrawn: s.Over || isOverText(s.Description),
 		},
 		InstanceID: instanceID,
 	}
 	if !s.NotBefore.IsZero() && Plausible(s.NotBefore) {
-		n.Deadline = notice.At(s.NotBefore.UTC(), v1alpha1.DeadlineSoft)
+		n.Deadline = notice.At(s.NotBefore.UTC(), v1beta1.DeadlineSoft)
 	}
 	if !s.NotAfter.IsZero() && Plausible(s.NotAfter) {
 		end := metav1.NewTime(s.NotAfter.UTC())

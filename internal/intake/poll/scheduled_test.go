@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -70,7 +70,7 @@ func TestScheduled(t *testing.T) {
 		})
 	}
 	n, err := event().Notice(source, instance)
-	if err != nil || n.Deadline.Type != v1alpha1.DeadlineSoft || !n.Deadline.Time.Time.Equal(noon) || n.InstanceAction != notice.ActionStop ||
+	if err != nil || n.Deadline.Type != v1beta1.DeadlineSoft || !n.Deadline.Time.Time.Equal(noon) || n.InstanceAction != notice.ActionStop ||
 		!n.Time.IsZero() || n.Description != "EC2 has scheduled the event instance-stop for 2026-05-11T12:00:00Z to 2026-05-11T14:00:00Z: The instance is running on degraded hardware" {
 		t.Errorf("got %+v, %v", n, err)
 	}
@@ -126,7 +126,7 @@ func FuzzScheduled(f *testing.F) {
 			return
 		}
 		mustFit(t, &n)
-		if !n.Withdrawn && (n.Deadline == nil || n.Deadline.Type != v1alpha1.DeadlineSoft) {
+		if !n.Withdrawn && (n.Deadline == nil || n.Deadline.Type != v1beta1.DeadlineSoft) {
 			t.Errorf("a node would be emptied at once for %+v", s)
 		}
 	})

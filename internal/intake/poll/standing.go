@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -16,7 +16,7 @@ import (
 // and were received since the latest interruption was completed. After a
 // restart these are what the source may have to withdraw.
 func OpenNotices(ctx context.Context, reader client.Reader, source string) ([]notice.Notice, error) {
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing interruptions: %w", err)
 	}
@@ -36,7 +36,7 @@ func OpenNoticesOf(ctx context.Context, reader client.Reader, source, instanceID
 	return openNoticesIn(record, source), nil
 }
 
-func openNoticesIn(record *v1alpha1.Interruption, source string) []notice.Notice {
+func openNoticesIn(record *v1beta1.Interruption, source string) []notice.Notice {
 	var open []notice.Notice
 	for i := range record.Spec.Notices {
 		if n := &record.Spec.Notices[i]; n.Source == source && n.Subject != "" && isOpen(record, n) {
@@ -49,19 +49,19 @@ func openNoticesIn(record *v1alpha1.Interruption, source string) []notice.Notice
 // isOpen reports whether a recorded notice still requires action. One from
 // before the latest completion does not: its withdrawal would reopen the
 // record, or withdraw a newer notice.
-func isOpen(record *v1alpha1.Interruption, n *v1alpha1.Notice) bool {
+func isOpen(record *v1beta1.Interruption, n *v1beta1.Notice) bool {
 	return !n.Withdrawn && n.ReceivedTime.After(notice.Completed(record))
 }
 
 // mustWithdraw reports whether a withdrawal has something to withdraw.
-func mustWithdraw(record *v1alpha1.Interruption, n *notice.Notice) bool {
-	return record != nil && slices.ContainsFunc(record.Spec.Notices, func(on v1alpha1.Notice) bool {
+func mustWithdraw(record *v1beta1.Interruption, n *notice.Notice) bool {
+	return record != nil && slices.ContainsFunc(record.Spec.Notices, func(on v1beta1.Notice) bool {
 		return isOpen(record, &on) && (isAbout(&on, n) || notice.TakesBack(&n.Notice, &on))
 	})
 }
 
 // isAbout reports whether a recorded notice has the subject of n.
-func isAbout(on *v1alpha1.Notice, n *notice.Notice) bool {
+func isAbout(on *v1beta1.Notice, n *notice.Notice) bool {
 	return on.ID == n.ID || n.Subject != "" && on.Subject == n.Subject && on.Kind == n.Kind && on.Source == n.Source
 }
 
@@ -76,7 +76,7 @@ func Withdraw(n notice.Notice, because string) notice.Notice {
 
 // Recorded returns the recorded notice with the subject of n, or nil, and
 // whether it still requires action.
-func Recorded(ctx context.Context, reader client.Reader, n *notice.Notice) (on *v1alpha1.Notice, stillOpen bool, err error) {
+func Recorded(ctx context.Context, reader client.Reader, n *notice.Notice) (on *v1beta1.Notice, stillOpen bool, err error) {
 	record, err := read(ctx, reader, n.InstanceID)
 	if err != nil {
 		return nil, false, err

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -14,11 +14,11 @@ import (
 // reopen starts a completed record again, as the controller would.
 func (w *world) reopen() {
 	w.t.Helper()
-	var record v1alpha1.Interruption
+	var record v1beta1.Interruption
 	if err := w.Kube.Get(w.t.Context(), client.ObjectKey{Name: instance}, &record); err != nil {
 		w.t.Fatal(err)
 	}
-	record.Status = v1alpha1.InterruptionStatus{Since: record.Status.CompletionTime}
+	record.Status = v1beta1.InterruptionStatus{Since: record.Status.CompletionTime}
 	if err := w.Kube.Status().Update(w.t.Context(), &record); err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -53,7 +53,7 @@ func (w *world) seen(notices ...notice.Notice) {
 // about returns a notice with a subject.
 func about(subject, id string, changes ...func(*notice.Notice)) notice.Notice {
 	n := notice.Notice{
-		Notice:     v1alpha1.Notice{ID: id, Kind: notice.KindScheduledChange, Source: source, Subject: subject},
+		Notice:     v1beta1.Notice{ID: id, Kind: notice.KindScheduledChange, Source: source, Subject: subject},
 		InstanceID: instance,
 	}
 	for _, change := range changes {

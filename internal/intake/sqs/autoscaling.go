@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -61,7 +61,7 @@ func readTerminating(e *envelope) (decoded, error) {
 		return decoded{}, err
 	}
 	n.InstanceAction = notice.ActionTerminate
-	n.LifecycleHook = &v1alpha1.LifecycleHookInvocation{Group: notice.Cut(l.Group, 255), Name: notice.Cut(l.Hook, 255)}
+	n.LifecycleHook = &v1beta1.LifecycleHookInvocation{Group: notice.Cut(l.Group, 255), Name: notice.Cut(l.Hook, 255)}
 	// The action is the same with and without EventBridge.
 	if token := strings.TrimSpace(l.Token); token != "" && len(token) <= maxID {
 		n.ID, n.Subject, n.LifecycleHook.Token = token, token, token
@@ -116,7 +116,7 @@ func readTerminated(e *envelope) (decoded, error) {
 		return decoded{}, err
 	}
 	n.InstanceState = notice.StateTerminated
-	n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+	n.Deadline = notice.At(n.Time.Time, v1beta1.DeadlineHard)
 	n.Description = fmt.Sprintf("Auto Scaling group %s has terminated the instance", notice.Cut(r.Group, 255))
 	if r.Cause != "" {
 		n.Description += ": " + notice.Cut(r.Cause, 700)

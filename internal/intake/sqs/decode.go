@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -92,7 +92,7 @@ func (e *envelope) about(instance, kind string) (notice.Notice, error) {
 		return notice.Notice{}, err
 	}
 	n := notice.Notice{
-		Notice: v1alpha1.Notice{
+		Notice: v1beta1.Notice{
 			ID: strings.TrimSpace(e.ID), Kind: kind, Source: Name, Time: metav1.NewTime(issued),
 		},
 		InstanceID: instance,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -62,7 +62,7 @@ func readReservation(e *envelope) (decoded, error) {
 		}
 	}
 	n.InstanceAction = fold(detail.Action)
-	n.Deadline = notice.At(end, v1alpha1.DeadlineHard)
+	n.Deadline = notice.At(end, v1beta1.DeadlineHard)
 	n.Description = "EC2 takes back the capacity that the instance was lent at " + stamp(end)
 	return one(n), nil
 }
@@ -91,7 +91,7 @@ func readBlockExpiration(e *envelope) (decoded, error) {
 		return decoded{}, err
 	}
 	n.InstanceAction, n.Subject = notice.ActionTerminate, block
-	n.Deadline = notice.At(end.Add(-blockLead), v1alpha1.DeadlineHard)
+	n.Deadline = notice.At(end.Add(-blockLead), v1beta1.DeadlineHard)
 	n.Description = fmt.Sprintf("Capacity Block %s ends at %s; EC2 begins to terminate its instances half an hour before", block, stamp(end))
 	return decoded{groups: []group{{filter: filterReservation, value: block, notice: n}}}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 )
@@ -78,7 +78,7 @@ func (f *flood) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInp
 func TestForgedProbesDoNotDelaySpotWarning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		scheme := apiruntime.NewScheme()
-		_, _ = v1alpha1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme) // only add known types
+		_, _ = v1beta1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme) // only add known types
 		leases := 0
 		kube := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -178,7 +178,7 @@ func (h *health) schedule(n *notice.Notice) error {
 		return err
 	}
 	n.InstanceAction = actionOf(h.Code)
-	n.Deadline = notice.At(begin, v1alpha1.DeadlineSoft)
+	n.Deadline = notice.At(begin, v1beta1.DeadlineSoft)
 	n.Description += ", from " + stamp(begin)
 	if h.End == "" {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -86,7 +86,7 @@ func readSpot(e *envelope) (decoded, error) {
 		action = ""
 	}
 	n.InstanceAction = action
-	n.Deadline = notice.At(n.Time.Add(lead), v1alpha1.DeadlineHard)
+	n.Deadline = notice.At(n.Time.Add(lead), v1beta1.DeadlineHard)
 	n.Description = fmt.Sprintf("EC2 takes the spot instance back at %s", stamp(n.Deadline.Time.Time))
 	if action != "" {
 		n.Description += " (" + action + ")"

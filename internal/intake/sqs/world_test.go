@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
@@ -56,8 +56,8 @@ func newWorld(t testing.TB) *world {
 	w.aws = w.client(w.url)
 	w.queue = w.create("lifeboat", nil)
 	scheme := runtime.NewScheme()
-	_ = v1alpha1.AddToScheme(scheme) // only adds known types
-	w.kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Interruption{}).Build()
+	_ = v1beta1.AddToScheme(scheme) // only adds known types
+	w.kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta1.Interruption{}).Build()
 	w.nodes.add(instance)
 	var err error
 	if w.metrics, err = intake.NewMetrics(w.registry); err != nil {
@@ -193,7 +193,7 @@ func (w *world) count(name, label string) map[string]float64 {
 // records are the ids of the recorded notices, by instance.
 func (w *world) records() map[string][]string {
 	w.t.Helper()
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	if err := w.kube.List(context.Background(), &list); err != nil {
 		w.t.Fatal(err)
 	}

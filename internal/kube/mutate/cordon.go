@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Mark is how a node is protected from new work.
@@ -58,21 +58,21 @@ func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 	}
 	was, known := readBefore(n)
 	if !known || slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint) { // only others change these fields under the weaker mark
-		_, excluded := n.Labels[v1alpha1.LabelExcludeBalancers]
+		_, excluded := n.Labels[v1beta1.LabelExcludeBalancers]
 		was = formerState{Unschedulable: n.Spec.Unschedulable, InBalancers: !excluded}
 		text, _ := json.Marshal(was) // a struct of two booleans always marshals
-		metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.AnnotationOriginalState, string(text))
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1beta1.AnnotationOriginalState, string(text))
 	}
 	effect := corev1.TaintEffectPreferNoSchedule
 	if mark == MarkInterrupted {
 		effect = corev1.TaintEffectNoSchedule
 		n.Spec.Unschedulable = true
-		if _, excluded := n.Labels[v1alpha1.LabelExcludeBalancers]; was.InBalancers && !excluded {
-			metav1.SetMetaDataLabel(&n.ObjectMeta, v1alpha1.LabelExcludeBalancers, balancerLabelValue)
+		if _, excluded := n.Labels[v1beta1.LabelExcludeBalancers]; was.InBalancers && !excluded {
+			metav1.SetMetaDataLabel(&n.ObjectMeta, v1beta1.LabelExcludeBalancers, balancerLabelValue)
 		}
 	}
 	n.Spec.Taints = append(slices.DeleteFunc(n.Spec.Taints, isOurs), corev1.Taint{
-		Key: v1alpha1.TaintInterrupted, Value: reason, Effect: effect,
+		Key: v1beta1.TaintInterrupted, Value: reason, Effect: effect,
 	})
 	return n
 }
@@ -86,16 +86,16 @@ func IsMarked(node *corev1.Node, mark Mark) bool {
 	if node.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
 		return mark == MarkAtRisk
 	}
-	_, excluded := node.Labels[v1alpha1.LabelExcludeBalancers]
+	_, excluded := node.Labels[v1beta1.LabelExcludeBalancers]
 	return node.Spec.Unschedulable && excluded
 }
 
-func isOurs(t corev1.Taint) bool { return t.Key == v1alpha1.TaintInterrupted }
+func isOurs(t corev1.Taint) bool { return t.Key == v1beta1.TaintInterrupted }
 
 // readBefore reads the former state. If the annotation cannot be parsed, the node counts as
 // schedulable and in load balancers, as nearly all nodes are.
 func readBefore(n *corev1.Node) (formerState, bool) {
-	text, ok := n.Annotations[v1alpha1.AnnotationOriginalState]
+	text, ok := n.Annotations[v1beta1.AnnotationOriginalState]
 	if !ok {
 		return formerState{}, false
 	}
@@ -136,8 +136,8 @@ func ownFields(node *corev1.Node) map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": node.ResourceVersion,
-			"annotations":     entry(node.Annotations, v1alpha1.AnnotationOriginalState),
-			"labels":          entry(node.Labels, v1alpha1.LabelExcludeBalancers),
+			"annotations":     entry(node.Annotations, v1beta1.AnnotationOriginalState),
+			"labels":          entry(node.Labels, v1beta1.LabelExcludeBalancers),
 		},
 		"spec": map[string]any{"unschedulable": node.Spec.Unschedulable, "taints": node.Spec.Taints},
 	}

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 var otherTaint = corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
@@ -20,11 +20,11 @@ func nodes() map[string]*corev1.Node {
 		"cordoned": {Spec: corev1.NodeSpec{Unschedulable: true}},
 		"tainted":  {Spec: corev1.NodeSpec{Taints: []corev1.Taint{otherTaint}}},
 		"excluded from balancers by another tool": {ObjectMeta: metav1.ObjectMeta{
-			Labels: map[string]string{v1alpha1.LabelExcludeBalancers: "karpenter", "a": "b"}}},
+			Labels: map[string]string{v1beta1.LabelExcludeBalancers: "karpenter", "a": "b"}}},
 		"annotated": {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}},
 		"everything": {
 			ObjectMeta: metav1.ObjectMeta{
-				Labels:      map[string]string{v1alpha1.LabelExcludeBalancers: "", "a": "b"},
+				Labels:      map[string]string{v1beta1.LabelExcludeBalancers: "", "a": "b"},
 				Annotations: map[string]string{"a": "b"},
 			},
 			Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{otherTaint}},
@@ -61,7 +61,7 @@ func TestRestoredNodeEqualsOriginal(t *testing.T) {
 func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
 	risky.Spec.Unschedulable = true
-	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "other"}
+	risky.Labels = map[string]string{v1beta1.LabelExcludeBalancers: "other"}
 	lives := Restored(Marked(risky, MarkInterrupted, "ScheduledChange"))
 	if diff := cmp.Diff(Restored(risky), lives, cmpopts.EquateEmpty()); diff != "" || !lives.Spec.Unschedulable {
 		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
@@ -75,14 +75,14 @@ func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 
 func TestMarkingReportsResult(t *testing.T) {
 	interrupted := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
-	want := []corev1.Taint{otherTaint, {Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
+	want := []corev1.Taint{otherTaint, {Key: v1beta1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
 	if diff := cmp.Diff(want, interrupted.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
 	if !interrupted.Spec.Unschedulable {
 		t.Error("an interrupted node is schedulable")
 	}
-	if _, ok := interrupted.Labels[v1alpha1.LabelExcludeBalancers]; !ok {
+	if _, ok := interrupted.Labels[v1beta1.LabelExcludeBalancers]; !ok {
 		t.Error("an interrupted node stays in load balancers")
 	}
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
@@ -119,7 +119,7 @@ func TestRestoringAnUnmarkedNodeChangesNothing(t *testing.T) {
 
 func TestNodeWithAnInvalidAnnotationIsRestored(t *testing.T) {
 	interrupted := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
-	interrupted.Annotations[v1alpha1.AnnotationOriginalState] = "{"
+	interrupted.Annotations[v1beta1.AnnotationOriginalState] = "{"
 	got := Restored(interrupted)
 	if got.Spec.Unschedulable || len(got.Spec.Taints) > 0 || len(got.Labels) > 0 || len(got.Annotations) > 0 {
 		t.Errorf("the node is still marked: %+v", got)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -42,7 +42,7 @@ func Order(ctx context.Context, c client.Client, claim *unstructured.Unstructure
 		return "", err
 	case stands == nil:
 		return "", fmt.Errorf("ordering NodeClaim %s: it was deleted during the creation", claim.GetName())
-	case stands.Replaces() != claim.GetLabels()[v1alpha1.LabelReplacesInstance]:
+	case stands.Replaces() != claim.GetLabels()[v1beta1.LabelReplacesInstance]:
 		return "", fmt.Errorf("ordering NodeClaim %s: %w", claim.GetName(), ErrNameTaken)
 	}
 	return stands.UID, nil
@@ -62,7 +62,7 @@ func Claim(ctx context.Context, c client.Reader, name string) (*replacement.Clai
 
 // Tighten sets a hard deadline for a NodeClaim that is deleted, or will be. An existing deadline
 // that is not later stays.
-func Tighten(ctx context.Context, c client.Client, claim *replacement.Claim, d *v1alpha1.Deadline, now time.Time) error {
+func Tighten(ctx context.Context, c client.Client, claim *replacement.Claim, d *v1beta1.Deadline, now time.Time) error {
 	at, tighter := replacement.Tightened(claim, d, now)
 	if !tighter {
 		return nil
@@ -127,7 +127,7 @@ func ReleaseNode(ctx context.Context, c client.Client, name string) error {
 func unprotected() map[string]any {
 	return map[string]any{
 		"annotations": map[string]any{replacement.AnnotationDoNotDisrupt: nil},
-		"labels":      map[string]any{v1alpha1.LabelReplacesInstance: nil},
+		"labels":      map[string]any{v1beta1.LabelReplacesInstance: nil},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // Restore restores a node to its state before it was marked, and reports whether that changed
@@ -35,12 +35,12 @@ func Restored(node *corev1.Node) *corev1.Node {
 	if !known {
 		return n
 	}
-	delete(n.Annotations, v1alpha1.AnnotationOriginalState)
+	delete(n.Annotations, v1beta1.AnnotationOriginalState)
 	if !was.Unschedulable && slices.ContainsFunc(node.Spec.Taints, isInterruptedTaint) {
 		n.Spec.Unschedulable = false
 	}
-	if was.InBalancers && n.Labels[v1alpha1.LabelExcludeBalancers] == balancerLabelValue {
-		delete(n.Labels, v1alpha1.LabelExcludeBalancers)
+	if was.InBalancers && n.Labels[v1beta1.LabelExcludeBalancers] == balancerLabelValue {
+		delete(n.Labels, v1beta1.LabelExcludeBalancers)
 	}
 	return n
 }
@@ -52,7 +52,7 @@ func isInterruptedTaint(t corev1.Taint) bool {
 // HasMark reports whether anything of a mark is on the node: a person may have removed
 // a part of it.
 func HasMark(node *corev1.Node) bool {
-	_, saved := node.Annotations[v1alpha1.AnnotationOriginalState]
+	_, saved := node.Annotations[v1beta1.AnnotationOriginalState]
 	return saved || slices.ContainsFunc(node.Spec.Taints, isOurs)
 }
 

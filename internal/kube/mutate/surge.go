@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -30,7 +30,7 @@ import (
 // was read, or no ReplicaSet controls it. seen is the ReplicaSet's cached resourceVersion: while
 // it is unchanged, the ReplicaSet's status does not reflect the surge.
 func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time, seen string) (Answer, error) {
-	if _, ok := pod.Labels[v1alpha1.LabelSurged]; ok {
+	if _, ok := pod.Labels[v1beta1.LabelSurged]; ok {
 		return Answer{Asked: true}, nil
 	}
 	owner := metav1.GetControllerOf(pod)
@@ -43,8 +43,8 @@ func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time,
 	value := labelValue(owner.Name)
 	err := change(ctx, c, pod, map[string]*string{
 		appsv1.DefaultDeploymentUniqueLabelKey: nil,
-		v1alpha1.LabelSurged:                   &value,
-	}, map[string]*string{v1alpha1.AnnotationSurgeOrigin: &surged})
+		v1beta1.LabelSurged:                    &value,
+	}, map[string]*string{v1beta1.AnnotationSurgeOrigin: &surged})
 	if apierrors.IsConflict(err) {
 		return Answer{}, nil
 	}
@@ -60,7 +60,7 @@ func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time,
 // live must not be a cache: a pod that was just surged must be visible.
 func UndoSurges(ctx context.Context, c client.Client, live client.Reader, node string) (int, error) {
 	var pods corev1.PodList
-	err := live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}, client.HasLabels{v1alpha1.LabelSurged})
+	err := live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}, client.HasLabels{v1beta1.LabelSurged})
 	if err != nil {
 		return 0, fmt.Errorf("listing the surged pods of node %s: %w", node, err)
 	}
@@ -94,8 +94,8 @@ func undoSurge(ctx context.Context, c client.Client, live client.Reader, pod *co
 	hash := owner.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey]
 	return client.IgnoreNotFound(change(ctx, c, pod, map[string]*string{
 		appsv1.DefaultDeploymentUniqueLabelKey: &hash,
-		v1alpha1.LabelSurged:                   nil,
-	}, map[string]*string{v1alpha1.AnnotationSurgeOrigin: nil}))
+		v1beta1.LabelSurged:                    nil,
+	}, map[string]*string{v1beta1.AnnotationSurgeOrigin: nil}))
 }
 
 // origin returns the ReplicaSet that would adopt a surged pod again, or nil. One that is being
@@ -104,7 +104,7 @@ func undoSurge(ctx context.Context, c client.Client, live client.Reader, pod *co
 func origin(ctx context.Context, live client.Reader, pod *corev1.Pod) (*appsv1.ReplicaSet, error) {
 	from, known := drain.SurgedFrom(pod)
 	if !known {
-		from.ReplicaSet = pod.Labels[v1alpha1.LabelSurged]
+		from.ReplicaSet = pod.Labels[v1beta1.LabelSurged]
 	}
 	owner := &appsv1.ReplicaSet{}
 	err := live.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: from.ReplicaSet}, owner)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -59,8 +59,8 @@ func controlled(name string, set *appsv1.ReplicaSet) *corev1.Pod {
 func released(name string, set *appsv1.ReplicaSet) *corev1.Pod {
 	pod := controlled(name, set)
 	pod.OwnerReferences = nil
-	pod.Labels = map[string]string{"app": "web", v1alpha1.LabelSurged: set.Name}
-	pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f", Time: noon}.String()
+	pod.Labels = map[string]string{"app": "web", v1beta1.LabelSurged: set.Name}
+	pod.Annotations[v1beta1.AnnotationSurgeOrigin] = drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f", Time: noon}.String()
 	return pod
 }
 
@@ -86,8 +86,8 @@ func TestSurgeRemovesAndRecordsLabel(t *testing.T) {
 	if _, ok := got.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; ok || got.Labels["app"] != "web" {
 		t.Errorf("labels %v", got.Labels)
 	}
-	if problems := validation.IsValidLabelValue(got.Labels[v1alpha1.LabelSurged]); len(problems) > 0 || !strings.HasPrefix(set.Name, got.Labels[v1alpha1.LabelSurged]) {
-		t.Errorf("label %q: %v", got.Labels[v1alpha1.LabelSurged], problems)
+	if problems := validation.IsValidLabelValue(got.Labels[v1beta1.LabelSurged]); len(problems) > 0 || !strings.HasPrefix(set.Name, got.Labels[v1beta1.LabelSurged]) {
+		t.Errorf("label %q: %v", got.Labels[v1beta1.LabelSurged], problems)
 	}
 	from, ok := drain.SurgedFrom(got)
 	if diff := cmp.Diff(drain.Origin{ReplicaSet: set.Name, UID: "uid-set", Hash: "5d4f", Time: noon, Seen: "7"}, from); !ok || diff != "" {
@@ -164,7 +164,7 @@ func TestUndoingSurges(t *testing.T) {
 	elsewhere := released("a", set)
 	elsewhere.Spec.NodeName = "another"
 	mangled := released("a", set)
-	mangled.Annotations[v1alpha1.AnnotationSurgeOrigin] = "{"
+	mangled.Annotations[v1beta1.AnnotationSurgeOrigin] = "{"
 
 	const givenBack, deleted, untouched = "given back", "deleted", "untouched"
 	tests := map[string]struct {
@@ -227,7 +227,7 @@ func TestErrorForOnePodDoesNotStopOthers(t *testing.T) {
 	if undone != 1 || !errors.Is(err, stuck) || !strings.Contains(err.Error(), "default/c: the API server is busy") {
 		t.Errorf("undone %d, error %v", undone, err)
 	}
-	if _, ok := read(t, c, released("b", set)).Labels[v1alpha1.LabelSurged]; ok {
+	if _, ok := read(t, c, released("b", set)).Labels[v1beta1.LabelSurged]; ok {
 		t.Error("the pod after the one that failed is still surged")
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -74,7 +74,7 @@ func (w *Watcher) Claims() []*replacement.Claim {
 // Start watches until ctx ends. It is a manager's Runnable.
 func (w *Watcher) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
-		err := w.client.List(ctx, claimList(), client.Limit(1), client.HasLabels{v1alpha1.LabelReplacesInstance})
+		err := w.client.List(ctx, claimList(), client.Limit(1), client.HasLabels{v1beta1.LabelReplacesInstance})
 		pause := w.interval
 		switch {
 		case err == nil:
@@ -107,10 +107,10 @@ func (w *Watcher) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := claimList()
-			return list, w.client.List(ctx, list, client.HasLabels{v1alpha1.LabelReplacesInstance}, options(o))
+			return list, w.client.List(ctx, list, client.HasLabels{v1beta1.LabelReplacesInstance}, options(o))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return w.client.Watch(ctx, claimList(), client.HasLabels{v1alpha1.LabelReplacesInstance}, options(o))
+			return w.client.Watch(ctx, claimList(), client.HasLabels{v1beta1.LabelReplacesInstance}, options(o))
 		},
 	}
 }

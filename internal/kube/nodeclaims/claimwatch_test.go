@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -23,7 +23,7 @@ func claim(name, replaces string) *unstructured.Unstructured {
 	u := claimObject()
 	u.SetName(name)
 	if replaces != "" {
-		u.SetLabels(map[string]string{v1alpha1.LabelReplacesInstance: replaces})
+		u.SetLabels(map[string]string{v1beta1.LabelReplacesInstance: replaces})
 	}
 	return u
 }

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -182,7 +182,7 @@ func podOf(set appsv1.ReplicaSet, claims ...string) *corev1.Pod {
 func surgedFrom(set appsv1.ReplicaSet) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: set.Name + "-y",
-		Annotations: map[string]string{v1alpha1.AnnotationSurgeOrigin: drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f"}.String()},
+		Annotations: map[string]string{v1beta1.AnnotationSurgeOrigin: drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f"}.String()},
 	}}
 }
 

@@ -6,15 +6,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // annotations are those that planning reads (package drain), each with the length of the
 // longest value that is kept. All others are dropped: a person who may create a pod may
 // write 256 KiB of them.
 var annotations = map[string]int{
-	v1alpha1.AnnotationSurgeOrigin:                   8 << 10,
-	v1alpha1.AnnotationDoNotDisrupt:                  256,
+	v1beta1.AnnotationSurgeOrigin:                    8 << 10,
+	v1beta1.AnnotationDoNotDisrupt:                   256,
 	"karpenter.sh/do-not-disrupt":                    256,
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": 256,
 	corev1.MirrorPodAnnotationKey:                    256,

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // kept is a pod with everything that slim keeps.
@@ -45,7 +45,7 @@ func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full := kept()
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	full.Annotations[corev1.LastAppliedConfigAnnotation] = "{}"
-	full.Annotations[v1alpha1.AnnotationDoNotDisrupt] = strings.Repeat("1h", 200)
+	full.Annotations[v1beta1.AnnotationDoNotDisrupt] = strings.Repeat("1h", 200)
 	full.Spec.Volumes = append(full.Spec.Volumes, corev1.Volume{Name: "kube-api-access"})
 	full.Spec.Containers[0].Image = "big"
 	full.Spec.Containers = append(full.Spec.Containers, corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}})
@@ -71,7 +71,7 @@ func TestSlimmingAgainChangesNothing(t *testing.T) {
 func largest(i int) *corev1.Pod {
 	pod := kept()
 	pod.Name = fmt.Sprint("pod-", i)
-	pod.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	pod.Annotations = map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"}
 	for size := 0; size < 255<<10; size += 240 {
 		pod.Annotations[fmt.Sprintf("tenant.example/%d-%d", i, size)] = strings.Repeat("x", 220)
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/migrate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -42,14 +42,14 @@ func Convert(files []migrate.File) (*migrate.Result, error) {
 }
 
 // manifest encodes a policy, without empty fields.
-func manifest(spec v1alpha1.InterruptionPolicySpec) ([]byte, error) {
+func manifest(spec v1beta1.InterruptionPolicySpec) ([]byte, error) {
 	var document struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
 		Metadata   map[string]string `json:"metadata"`
 		Spec       map[string]any    `json:"spec"`
 	}
-	document.APIVersion, document.Kind, document.Metadata = v1alpha1.GroupVersion.String(), "InterruptionPolicy", map[string]string{"name": "from-nth"}
+	document.APIVersion, document.Kind, document.Metadata = v1beta1.GroupVersion.String(), "InterruptionPolicy", map[string]string{"name": "from-nth"}
 	text, err := json.Marshal(spec)
 	if err == nil {
 		err = json.Unmarshal(text, &document.Spec)
@@ -99,36 +99,36 @@ func (c *converter) reportFlag(flag string) {
 }
 
 // policy converts the settings.
-func (c *converter) policy() v1alpha1.InterruptionPolicySpec {
-	var spec v1alpha1.InterruptionPolicySpec
+func (c *converter) policy() v1beta1.InterruptionPolicySpec {
+	var spec v1beta1.InterruptionPolicySpec
 	switch {
 	case c.on("dry-run"):
 		c.report("dry-run", finding.Warning, "dry-run", "The policy makes Lifeboat ignore all interruptions, which corresponds to NTH's dry run. Lifeboat still records Interruptions.", "delete the policy when Lifeboat should act")
-		spec.Rules = []v1alpha1.Rule{{Name: "dry-run", Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
+		spec.Rules = []v1beta1.Rule{{Name: "dry-run", Kinds: []string{"*"}, Action: v1beta1.ActionIgnore}}
 	case c.on("cordon-only"):
 		spec.Rules = c.cordonRules()
 	default:
 		spec.Rules = c.rules()
 	}
 	if webhook := c.webhook(); webhook != nil {
-		spec.Notifications = []v1alpha1.Notification{{Name: "from-nth", Reasons: []string{v1alpha1.ReasonDrained, v1alpha1.ReasonPodLost}, Webhook: *webhook}}
+		spec.Notifications = []v1beta1.Notification{{Name: "from-nth", Reasons: []string{v1beta1.ReasonDrained, v1beta1.ReasonPodLost}, Webhook: *webhook}}
 		if len(spec.Rules) == 0 { // a policy needs at least one rule; this is the default
-			spec.Rules = []v1alpha1.Rule{{Name: "spot", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore}}
+			spec.Rules = []v1beta1.Rule{{Name: "spot", Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain, Replacement: v1beta1.ReplacementBefore}}
 		}
 	}
 	return spec
 }
 
-func (c *converter) rules() []v1alpha1.Rule {
-	var rules []v1alpha1.Rule
-	add := func(name, kind string, action v1alpha1.Action) {
-		rules = append(rules, v1alpha1.Rule{Name: name, Kinds: []string{kind}, Action: action})
+func (c *converter) rules() []v1beta1.Rule {
+	var rules []v1beta1.Rule
+	add := func(name, kind string, action v1beta1.Action) {
+		rules = append(rules, v1beta1.Rule{Name: name, Kinds: []string{kind}, Action: action})
 	}
 	if c.switchedOff("enable-spot-interruption-draining") {
-		add("spot", notice.KindSpotInterruption, v1alpha1.ActionIgnore)
+		add("spot", notice.KindSpotInterruption, v1beta1.ActionIgnore)
 	}
 	if c.switchedOff("enable-scheduled-event-draining") {
-		add("scheduled", notice.KindScheduledChange, v1alpha1.ActionIgnore)
+		add("scheduled", notice.KindScheduledChange, v1beta1.ActionIgnore)
 	} else {
 		c.report("enable-scheduled-event-draining", finding.Warning, "scheduled", "For a scheduled event NTH drains immediately, even weeks before; Lifeboat drains an hour before.", "to drain earlier, set notBefore in a rule for ScheduledChange")
 	}
@@ -137,17 +137,17 @@ func (c *converter) rules() []v1alpha1.Rule {
 		c.report("enable-rebalance-draining", finding.Warning, "rebalance", "In queue mode NTH drains for every rebalance recommendation in its queue, regardless of its flags. With the policy Lifeboat only taints the node, which is the default.",
 			"if NTH's queue received rebalance recommendations, add a rule for RebalanceRecommendation with action: Drain")
 	case c.on("enable-rebalance-draining"):
-		add("rebalance", notice.KindRebalanceRecommendation, v1alpha1.ActionDrain)
+		add("rebalance", notice.KindRebalanceRecommendation, v1beta1.ActionDrain)
 	case c.on("enable-rebalance-monitoring"):
-		add("rebalance", notice.KindRebalanceRecommendation, v1alpha1.ActionCordon)
+		add("rebalance", notice.KindRebalanceRecommendation, v1beta1.ActionCordon)
 	}
 	if c.switchedOff(terminations) {
-		add("terminations", notice.KindAutoScalingTermination, v1alpha1.ActionIgnore)
+		add("terminations", notice.KindAutoScalingTermination, v1beta1.ActionIgnore)
 		return rules
 	}
 	if timeout, ok := c.drainTimeout(); ok {
-		rules = append(rules, v1alpha1.Rule{
-			Name: "terminations", Kinds: []string{notice.KindAutoScalingTermination}, Action: v1alpha1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: timeout},
+		rules = append(rules, v1beta1.Rule{
+			Name: "terminations", Kinds: []string{notice.KindAutoScalingTermination}, Action: v1beta1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: timeout},
 		})
 	}
 	return rules
@@ -177,14 +177,14 @@ func (c *converter) drainTimeout() (time.Duration, bool) {
 const slackBody = `{"text": {{printf "%s (%s): %s" .Node .Kind .Message | json}}}`
 
 // webhook returns the webhook, or nil.
-func (c *converter) webhook() *v1alpha1.Webhook {
-	w := v1alpha1.Webhook{Body: slackBody}
+func (c *converter) webhook() *v1beta1.Webhook {
+	w := v1beta1.Webhook{Body: slackBody}
 	url, secret := c.settings["webhook-url"], c.settings["webhook-url-secret-name"].value
 	switch {
 	case url.secret != "":
-		w.URLFrom = &v1alpha1.SecretKey{Name: url.secret, Key: url.key}
+		w.URLFrom = &v1beta1.SecretKey{Name: url.secret, Key: url.key}
 	case secret != "":
-		w.URLFrom = &v1alpha1.SecretKey{Name: secret, Key: "webhookurl"}
+		w.URLFrom = &v1beta1.SecretKey{Name: secret, Key: "webhookurl"}
 	case url.value != "":
 		w.URL = url.value
 		c.report("webhook-url", finding.Warning, "webhook", "The policy contains the URL, so everyone who can read policies can read it.", "store the URL in a Secret in lifeboat-system, add the Secret to webhooks.secrets of the chart, and use urlFrom")

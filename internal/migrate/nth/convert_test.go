@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/migrate"
 	"github.com/lifeboat-dev/lifeboat/internal/migrate/nth"
@@ -39,9 +39,9 @@ func golden(t *testing.T, path, got string) {
 }
 
 // valid checks that Lifeboat accepts the policy.
-func valid(t *testing.T, output []byte) v1alpha1.InterruptionPolicySpec {
+func valid(t *testing.T, output []byte) v1beta1.InterruptionPolicySpec {
 	t.Helper()
-	var p v1alpha1.InterruptionPolicy
+	var p v1beta1.InterruptionPolicy
 	if err := yaml.UnmarshalStrict(output, &p); err != nil {
 		t.Fatalf("%v in\n%s", err, output)
 	}
@@ -110,7 +110,7 @@ func TestEveryFlagIsKnown(t *testing.T) {
 
 func TestDryRunAndCordonOnly(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]v1alpha1.Action{"dryRun: true": v1alpha1.ActionIgnore, "cordonOnly: true": v1alpha1.ActionCordon, "dryRun: true\ncordonOnly: true": v1alpha1.ActionIgnore} {
+	for text, want := range map[string]v1beta1.Action{"dryRun: true": v1beta1.ActionIgnore, "cordonOnly: true": v1beta1.ActionCordon, "dryRun: true\ncordonOnly: true": v1beta1.ActionIgnore} {
 		r, err := nth.Convert([]migrate.File{{Name: "a.yaml", Data: []byte(text)}})
 		if err != nil {
 			t.Fatal(err)
@@ -152,13 +152,13 @@ func TestCordonOnlyKeepsDisabledKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds := map[v1alpha1.Action][]string{}
+		kinds := map[v1beta1.Action][]string{}
 		for _, rule := range valid(t, r.Output).Rules {
 			kinds[rule.Action] = append(kinds[rule.Action], rule.Kinds...)
 		}
-		want := map[v1alpha1.Action][]string{v1alpha1.ActionCordon: c.cordoned}
+		want := map[v1beta1.Action][]string{v1beta1.ActionCordon: c.cordoned}
 		if c.ignored != nil {
-			want[v1alpha1.ActionIgnore] = c.ignored
+			want[v1beta1.ActionIgnore] = c.ignored
 		}
 		if diff := cmp.Diff(want, kinds); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -196,8 +196,8 @@ func TestChoicesThatCannotBeKept(t *testing.T) {
 		}
 		ignores := false
 		if len(r.Output) > 0 {
-			ignores = slices.ContainsFunc(valid(t, r.Output).Rules, func(rule v1alpha1.Rule) bool {
-				return rule.Action == v1alpha1.ActionIgnore && slices.Contains(rule.Kinds, notice.KindAutoScalingTermination)
+			ignores = slices.ContainsFunc(valid(t, r.Output).Rules, func(rule v1beta1.Rule) bool {
+				return rule.Action == v1beta1.ActionIgnore && slices.Contains(rule.Kinds, notice.KindAutoScalingTermination)
 			})
 		}
 		if ignores != want {
@@ -266,7 +266,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil || len(r.Output) == 0 {
 			return
 		}
-		var p v1alpha1.InterruptionPolicy
+		var p v1beta1.InterruptionPolicy
 		if err := yaml.UnmarshalStrict(r.Output, &p); err != nil || len(p.Spec.Rules) == 0 {
 			t.Errorf("%v:\n%s", err, r.Output)
 		}

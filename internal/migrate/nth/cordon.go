@@ -1,7 +1,7 @@
 package nth
 
 import (
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -11,12 +11,12 @@ import (
 // rebalance recommendations the default only taints the node, so no rule is needed.
 // The handler receives instance state changes only from its queue. No flag disables
 // them, so they are always cordoned; Lifeboat's default drains them.
-func (c *converter) cordonRules() []v1alpha1.Rule {
-	var rules []v1alpha1.Rule
+func (c *converter) cordonRules() []v1beta1.Rule {
+	var rules []v1beta1.Rule
 	var kinds []string
 	add := func(name, kind, flag string) {
 		if c.switchedOff(flag) {
-			rules = append(rules, v1alpha1.Rule{Name: name, Kinds: []string{kind}, Action: v1alpha1.ActionIgnore})
+			rules = append(rules, v1beta1.Rule{Name: name, Kinds: []string{kind}, Action: v1beta1.ActionIgnore})
 			return
 		}
 		kinds = append(kinds, kind)
@@ -32,7 +32,7 @@ func (c *converter) cordonRules() []v1alpha1.Rule {
 		c.report("cordon-only", finding.Warning, "terminations", "If the action for an Auto Scaling termination is Cordon, Lifeboat does not complete the lifecycle hook: the instance waits until the hook's timeout. NTH in queue mode completes it.",
 			"to complete the hook, set action: Drain in a rule for AutoScalingTermination; or shorten the hook's timeout")
 	}
-	return append(rules, v1alpha1.Rule{Name: "cordon-only", Kinds: kinds, Action: v1alpha1.ActionCordon})
+	return append(rules, v1beta1.Rule{Name: "cordon-only", Kinds: kinds, Action: v1beta1.ActionCordon})
 }
 
 // terminations is the flag of Auto Scaling terminations. They are always drained,

@@ -12,14 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 func TestPagesShowRecordsLive(t *testing.T) {
 	r := &shared
 	now := time.Now()
 	waits := record("i-0000000000000000b", "ip-10-0-0-2.ec2.internal", now)
-	waits.Status.Phase = v1alpha1.PhaseAwaitingApproval
+	waits.Status.Phase = v1beta1.PhaseAwaitingApproval
 	waits.Status.Conditions[1].Message = hostile + " \u202e"
 	waits.Status.Drain.PendingPods = nil
 	r.write(t, record("i-0000000000000000a", "ip-10-0-0-1.ec2.internal", now), waits, over(record("i-0000000000000000c", "ip-10-0-0-3.ec2.internal", now.Add(-time.Hour)), 2*time.Minute))
@@ -42,7 +42,7 @@ func TestPagesShowRecordsLive(t *testing.T) {
 	if lane := value[string](b, `[...document.querySelectorAll(".lanes tbody tr")].find((r) => r.innerText.includes("shop/web-1")).querySelector(".track").ariaLabel`); lane != "asked to leave at +14s; grace 30s; gone at +18s" {
 		t.Errorf("lane of shop/web-1: %q", lane)
 	}
-	r.change(t, "i-0000000000000000a", func(s *v1alpha1.InterruptionStatus) {
+	r.change(t, "i-0000000000000000a", func(s *v1beta1.InterruptionStatus) {
 		s.Drain.PendingPods[1].Reason = "its last call is near"
 	})
 	b.shows("its last call is near")
@@ -57,13 +57,13 @@ func TestPagesShowRecordsLive(t *testing.T) {
 
 func TestWiringShowsWhatIsWrong(t *testing.T) {
 	r := &shared
-	policy := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1alpha1.InterruptionPolicySpec{
-		Rules: []v1alpha1.Rule{{Name: "spot", Kinds: []string{"SpotInterruption"}, Action: v1alpha1.ActionDrain}},
+	policy := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1beta1.InterruptionPolicySpec{
+		Rules: []v1beta1.Rule{{Name: "spot", Kinds: []string{"SpotInterruption"}, Action: v1beta1.ActionDrain}},
 	}}
 	if err := r.client.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "Invalid", Message: "the window has no end", LastTransitionTime: metav1.Now()}}
+	policy.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "Invalid", Message: "the window has no end", LastTransitionTime: metav1.Now()}}
 	if err := r.client.Status().Update(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
@@ -96,7 +96,7 @@ func (r *rig) startPlane(ctx context.Context, dir string) (*controlplane.Control
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 		return plane, err
 	}
 	if r.client, err = client.New(plane.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
@@ -134,7 +134,7 @@ func (r *rig) install(ctx context.Context) error {
 	if err := errors.Join(r.client.Create(ctx, role), r.client.Create(ctx, binding), r.client.Create(ctx, node)); err != nil {
 		return err
 	}
-	for r.client.List(ctx, &v1alpha1.InterruptionList{}) != nil || r.client.List(ctx, &v1alpha1.NodeGroupList{}) != nil || r.client.List(ctx, &v1alpha1.PauseList{}) != nil {
+	for r.client.List(ctx, &v1beta1.InterruptionList{}) != nil || r.client.List(ctx, &v1beta1.NodeGroupList{}) != nil || r.client.List(ctx, &v1beta1.PauseList{}) != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

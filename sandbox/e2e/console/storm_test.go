@@ -15,7 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -77,7 +77,7 @@ func TestStormOfInterruptions(t *testing.T) {
 	b.run(chromedp.Evaluate(observe, nil))
 	names := value[[]string](b, `[...document.querySelectorAll(".rows tbody a")].map((a) => a.hash.slice("#/i/".length))`)
 	each(drawn, func(i int) {
-		r.change(t, names[i], func(s *v1alpha1.InterruptionStatus) {
+		r.change(t, names[i], func(s *v1beta1.InterruptionStatus) {
 			s.Drain.PendingPods[1].Reason = fmt.Sprintf("waits, written at %d by %d.", time.Now().UnixMilli(), i)
 		})
 	})

@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
@@ -54,8 +54,8 @@ func (w *world) guide() {
 		}
 	}
 	w.until("the node of the drill to be drained", func(ctx context.Context) (bool, error) {
-		r := &v1alpha1.Interruption{}
+		r := &v1beta1.Interruption{}
 		err := w.client.Get(ctx, types.NamespacedName{Name: w.instances["w4"].ID}, r)
-		return r.Status.Phase == v1alpha1.PhaseDrained, errors.Join(err, fmt.Errorf("it is %s", r.Status.Phase))
+		return r.Status.Phase == v1beta1.PhaseDrained, errors.Join(err, fmt.Errorf("it is %s", r.Status.Phase))
 	})
 }

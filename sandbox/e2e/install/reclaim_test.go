@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox/images"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
@@ -94,7 +94,7 @@ func (w *world) reclaimWorker() {
 	w.running("web", pod.Spec.NodeName)
 	w.wholeHook(pod.Name)
 	w.until("the record to be drained, with notices of queue and agent", func(ctx context.Context) (bool, error) {
-		r := &v1alpha1.Interruption{}
+		r := &v1beta1.Interruption{}
 		if err := w.client.Get(ctx, types.NamespacedName{Name: node.ID}, r); err != nil {
 			return false, err
 		}
@@ -102,7 +102,7 @@ func (w *world) reclaimWorker() {
 		for _, n := range r.Spec.Notices {
 			sources[n.Source] = true
 		}
-		drained := r.Status.Phase == v1alpha1.PhaseDrained && r.Status.Drain.Pods.Moved > 0
+		drained := r.Status.Phase == v1beta1.PhaseDrained && r.Status.Drain.Pods.Moved > 0
 		return drained && sources["sqs"] && sources["imds"], fmt.Errorf("it is %s with %+v, from %v", r.Status.Phase, r.Status.Drain, sources)
 	})
 }
@@ -167,11 +167,11 @@ func (w *world) reclaimLeader() {
 	}
 	w.t.Logf("FIGURES leader reclaimed: no replica led for %.1f s", w.gapAfter(old).Seconds())
 	w.until("the node of the former leader to be drained, and two controllers to be Ready elsewhere", func(ctx context.Context) (bool, error) {
-		r := &v1alpha1.Interruption{}
+		r := &v1beta1.Interruption{}
 		if err := w.client.Get(ctx, types.NamespacedName{Name: in.ID}, r); err != nil {
 			return false, err
 		}
-		return r.Status.Phase == v1alpha1.PhaseDrained && w.controllersReady(node) == 2, fmt.Errorf("it is %s with %+v", r.Status.Phase, r.Status.Drain)
+		return r.Status.Phase == v1beta1.PhaseDrained && w.controllersReady(node) == 2, fmt.Errorf("it is %s with %+v", r.Status.Phase, r.Status.Drain)
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
@@ -125,9 +125,9 @@ func (w *world) upgrade() {
 	w.helm(upgrade...)
 	w.runs("0.2.0", agentNamespace)
 	w.until("the drain that began before the upgrade to be complete", func(ctx context.Context) (bool, error) {
-		r := &v1alpha1.Interruption{}
+		r := &v1beta1.Interruption{}
 		err := w.client.Get(ctx, types.NamespacedName{Name: node.ID}, r)
-		return r.Status.Phase == v1alpha1.PhaseDrained && r.Status.Drain.Pods.Lost == 0, errors.Join(err, fmt.Errorf("it is %s", r.Status.Phase))
+		return r.Status.Phase == v1beta1.PhaseDrained && r.Status.Drain.Pods.Lost == 0, errors.Join(err, fmt.Errorf("it is %s", r.Status.Phase))
 	})
 	w.wholeHook(pod.Name)
 }
@@ -168,7 +168,7 @@ func (w *world) runs(version, agents string) {
 func (w *world) uninstall() {
 	w.helm("uninstall", chart.Release, "--namespace", chart.Namespace, "--wait")
 	want := []string{
-		"apiservice.apiregistration.k8s.io/v1alpha1.lifeboat.dev", // of the CRDs
+		"apiservice.apiregistration.k8s.io/v1beta1.lifeboat.dev", // of the CRDs
 		"lease.coordination.k8s.io/lifeboat-controller",
 		"lease.coordination.k8s.io/lifeboat-probe",
 		"namespace/" + agentNamespace,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
@@ -87,9 +87,9 @@ func receivedTooLate(t *testing.T) {
 }
 
 // waitRecord waits for the Interruption of an instance and returns it.
-func (s *stage) waitRecord(id string, within time.Duration) *v1alpha1.Interruption {
+func (s *stage) waitRecord(id string, within time.Duration) *v1beta1.Interruption {
 	s.t.Helper()
-	var found *v1alpha1.Interruption
+	var found *v1beta1.Interruption
 	s.until("a record of "+id, within, func(ctx context.Context) (bool, error) {
 		in, err := s.record(ctx, id)
 		found = in

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // shortNotice is for reclaims without Lifeboat: no drain needs the full two minutes.
@@ -49,7 +49,7 @@ func heldPodsAlone(t *testing.T) {
 	interrupted := s.interrupted(pool)
 	quiet := s.place(web{
 		Name: "alone-quiet", Pool: pool, Replicas: 1, PreStop: hook,
-		Annotations: map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"},
+		Annotations: map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"},
 	}, interrupted)
 	budgeted := s.place(web{Name: "alone-budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1}, interrupted)
 	patient := s.place(web{Name: "alone-patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, interrupted)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 const (
@@ -133,7 +133,7 @@ func heldPods(t *testing.T) {
 	s.policy(pool, evict)
 	quiet := s.place(web{
 		Name: "quiet", Pool: pool, Replicas: 1, PreStop: hook,
-		Annotations: map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"},
+		Annotations: map[string]string{v1beta1.AnnotationDoNotDisrupt: "true"},
 	}, interrupted)
 	budgeted := s.place(web{Name: "budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1, ReadyAfter: time.Second}, interrupted)
 	patient := s.place(web{Name: "patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, interrupted)

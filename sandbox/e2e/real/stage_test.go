@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
@@ -81,7 +81,7 @@ func (s *stage) apply(objects ...client.Object) {
 // policy creates a policy for a pool.
 func (s *stage) policy(pool, rules string) {
 	s.t.Helper()
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: pool}}
+	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: pool}}
 	text := fmt.Sprintf("{nodes: {matchLabels: {%s: %s}}, rules: %s}", poolLabel, pool, rules)
 	if err := yaml.UnmarshalStrict([]byte(text), &p.Spec); err != nil {
 		s.t.Fatal(err)
@@ -251,8 +251,8 @@ func (s *stage) waitPowerOff(in ec2.Instance, within time.Duration) time.Time {
 }
 
 // record reads the Interruption of an instance; nil if it has none.
-func (s *stage) record(ctx context.Context, id string) (*v1alpha1.Interruption, error) {
-	in := &v1alpha1.Interruption{}
+func (s *stage) record(ctx context.Context, id string) (*v1beta1.Interruption, error) {
+	in := &v1beta1.Interruption{}
 	err := s.client.Get(ctx, types.NamespacedName{Name: id}, in)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
@@ -36,8 +36,8 @@ const (
 func newKube() client.Client {
 	scheme := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(scheme) // fails only for invalid constants
-	_ = v1alpha1.AddToScheme(scheme)
-	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Node{}, &v1alpha1.NodeGroup{}, &v1alpha1.Interruption{}).Build()
+	_ = v1beta1.AddToScheme(scheme)
+	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Node{}, &v1beta1.NodeGroup{}, &v1beta1.Interruption{}).Build()
 }
 
 // control runs lifeboatd's loops that bring instances into service, until ctx is done.
@@ -47,7 +47,7 @@ func (w *world) control(ctx context.Context) {
 	groups, err := groupcache.New(groupcache.Options{
 		API: groupcache.NewAPI(config), Reader: w.kube, Quota: limit,
 		Names: func(ctx context.Context) ([]string, error) {
-			var list v1alpha1.NodeGroupList
+			var list v1beta1.NodeGroupList
 			err := w.kube.List(ctx, &list)
 			names := make([]string, 0, len(list.Items))
 			for i := range list.Items {
@@ -116,7 +116,7 @@ func (m *machine) register(ctx context.Context) {
 		ObjectMeta: metav1.ObjectMeta{Name: m.nodeName(), CreationTimestamp: metav1.Now()},
 		Spec: corev1.NodeSpec{
 			ProviderID: "aws:///" + in.Zone + "/" + m.id,
-			Taints:     []corev1.Taint{{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}},
+			Taints:     []corev1.Taint{{Key: v1beta1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
 	_ = m.w.kube.Create(ctx, node) // the node may exist

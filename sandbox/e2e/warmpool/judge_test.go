@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
@@ -85,7 +85,7 @@ func (j *judge) change(c autoscaling.Change) {
 
 // tainted reports whether a node still has a taint that keeps pods off.
 func tainted(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1beta1.TaintNotInService })
 }
 
 // nodes checks that pods reach no node before its instance is in service, and, with a controller,

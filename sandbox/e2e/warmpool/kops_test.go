@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
@@ -34,10 +34,10 @@ const kopsHook = "kops-warmpool"
 
 func (k kops) make(ctx context.Context, w *world, g group) error {
 	if k.observed {
-		if err := w.kube.Create(ctx, &v1alpha1.NodeGroup{
+		if err := w.kube.Create(ctx, &v1beta1.NodeGroup{
 			ObjectMeta: metav1.ObjectMeta{Name: g.name},
-			Spec: v1alpha1.NodeGroupSpec{
-				Management: v1alpha1.ManageNothing, Hooks: v1alpha1.LifecycleHooks{Launch: &v1alpha1.LifecycleHook{Name: kopsHook}},
+			Spec: v1beta1.NodeGroupSpec{
+				Management: v1beta1.ManageNothing, Hooks: v1beta1.LifecycleHooks{Launch: &v1beta1.LifecycleHook{Name: kopsHook}},
 			},
 		}); err != nil {
 			return err

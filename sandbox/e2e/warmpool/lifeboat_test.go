@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/bootagent"
 	"github.com/lifeboat-dev/lifeboat/internal/bootagent/boottest"
@@ -29,12 +29,12 @@ type lifeboat struct {
 // make observes, plans and applies until nothing is left to do, as the NodeGroup loop does.
 func (lifeboat) make(ctx context.Context, w *world, g group) error {
 	least, most, warm := g.size, g.size+g.warm, g.warm
-	object := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: g.name}, Spec: v1alpha1.NodeGroupSpec{
-		Management: v1alpha1.ManageAll, MinSize: &least, MaxSize: &most, Subnets: w.subnets(),
-		LaunchTemplate: &v1alpha1.LaunchTemplate{Name: templateName, Version: "$Default"},
+	object := &v1beta1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: g.name}, Spec: v1beta1.NodeGroupSpec{
+		Management: v1beta1.ManageAll, MinSize: &least, MaxSize: &most, Subnets: w.subnets(),
+		LaunchTemplate: &v1beta1.LaunchTemplate{Name: templateName, Version: "$Default"},
 	}}
 	if warm > 0 {
-		object.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: warm}
+		object.Spec.WarmPool = &v1beta1.WarmPool{State: "Stopped", MinSize: warm}
 	}
 	if err := w.kube.Create(ctx, object.DeepCopy()); err != nil {
 		return err

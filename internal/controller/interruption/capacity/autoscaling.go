@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -20,9 +20,9 @@ const requeueGroup = 5 * time.Second
 type scaling struct{ *Replacer }
 
 // early: what is known about a group is in memory, so that consider decides the rest.
-func (s scaling) early(_ context.Context, in Input) (*v1alpha1.ReplacementStatus, bool) {
+func (s scaling) early(_ context.Context, in Input) (*v1beta1.ReplacementStatus, bool) {
 	now := replacement.DecideGroup(s.groupFacts(in, nil))
-	return now, now.Phase == v1alpha1.NoReplacement
+	return now, now.Phase == v1beta1.NoReplacement
 }
 
 func (s scaling) groupFacts(in Input, g *replacement.ScalingGroup) replacement.GroupFacts {
@@ -45,14 +45,14 @@ func (s scaling) follow(ctx context.Context, in Input) State {
 	wants := s.Wants(in.Decision)
 	if !wants && g != nil && replacement.IsKept(was, g) {
 		now := was.DeepCopy()
-		now.Phase, now.Reason, now.Message = v1alpha1.NoReplacement, replacement.ReasonKept, "the instance was not taken out of its group; it is not needed any more"
+		now.Phase, now.Reason, now.Message = v1beta1.NoReplacement, replacement.ReasonKept, "the instance was not taken out of its group; it is not needed any more"
 		return State{Status: now, unsure: true, wake: in.Now.Add(requeueCache)} // until then no pod is moved
 	}
 	now := replacement.FollowGroup(replacement.GroupFollowing{Now: in.Now, Deadline: in.Decision.Deadline, Was: *was, Group: g})
 	if now.InstanceID != "" && now.InstanceID != was.InstanceID && !s.Memory.reserveInstance(in.instanceID(), now.InstanceID, in.Now) {
 		return State{Status: was, wake: in.Now.Add(requeueCache)} // it is reserved for another
 	}
-	r := State{Status: now, unsure: !wants && now.Phase == v1alpha1.ReplacementOrdered && now.DetachTime == nil}
+	r := State{Status: now, unsure: !wants && now.Phase == v1beta1.ReplacementOrdered && now.DetachTime == nil}
 	s.retryDetach(in, &r, g, wants)
 	return r
 }
@@ -66,7 +66,7 @@ func (s scaling) retryDetach(in Input, r *State, g *replacement.ScalingGroup, wa
 	case !at.IsZero():
 		r.wake = at
 	}
-	if r.Status.Phase == v1alpha1.ReplacementOrdered || r.Status.Phase == v1alpha1.ReplacementLaunched {
+	if r.Status.Phase == v1beta1.ReplacementOrdered || r.Status.Phase == v1beta1.ReplacementLaunched {
 		s.Groups.RequestRefresh(r.Status.Group)
 		r.wake = laterOf(r.wake, in.Now.Add(requeueGroup))
 	}
@@ -79,7 +79,7 @@ func (s scaling) consider(ctx context.Context, in Input) State {
 		return State{Status: facts.ReadFailed(err, true), wake: in.Now.Add(requeueReplacement)}
 	}
 	r := State{Status: replacement.DecideGroup(facts), wake: in.Now.Add(requeueReplacement)}
-	if r.Status.Phase == v1alpha1.ReplacementOrdered {
+	if r.Status.Phase == v1beta1.ReplacementOrdered {
 		s.Memory.startDetach(in.instanceID(), in.Now)
 		r.order, r.ends = s.detach, true // Lifeboat terminates an instance that it detached
 	}
@@ -95,7 +95,7 @@ func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 		return nil
 	}
 	var err error
-	if d := in.Decision.Notice.Deadline; d == nil || d.Type != v1alpha1.DeadlineHard {
+	if d := in.Decision.Notice.Deadline; d == nil || d.Type != v1beta1.DeadlineHard {
 		err = s.Cloud.MayTerminate(ctx, instanceID)
 	}
 	if !cloud.IsDenied(err) { // an error is not a denial
@@ -107,9 +107,9 @@ func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 	replacement.Detached(status, err, in.Now)
 	switch {
 	case err == nil:
-		p.Record(v1alpha1.ReasonDetached, status.Message)
-	case status.Phase == v1alpha1.NoReplacement:
-		p.Record(v1alpha1.ReasonNotReplaced, status.Message)
+		p.Record(v1beta1.ReasonDetached, status.Message)
+	case status.Phase == v1beta1.NoReplacement:
+		p.Record(v1beta1.ReasonNotReplaced, status.Message)
 	}
 	s.Groups.RequestRefresh(status.Group)
 	p.RequeueAt(in.Now.Add(requeueGroup))

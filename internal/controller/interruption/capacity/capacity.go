@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -78,10 +78,10 @@ type Memory struct {
 // Input is what a pass knows about the node to replace.
 type Input struct {
 	Now          time.Time
-	Interruption *v1alpha1.Interruption
+	Interruption *v1beta1.Interruption
 	Decision     policy.Decision
 	// Drain is the drain as it is written.
-	Drain *v1alpha1.DrainStatus
+	Drain *v1beta1.DrainStatus
 	// Node is nil where the instance has none.
 	Node      *corev1.Node
 	NodeName  string
@@ -96,9 +96,9 @@ func (in *Input) instanceID() string { return in.Interruption.Spec.InstanceID }
 // Progress is the pass that a replacement is part of.
 type Progress interface { //nolint:interfacebloat // the pass has one more question than actions: whether facts agree
 	// Drain is the drain of the status that is being built.
-	Drain() *v1alpha1.DrainStatus
+	Drain() *v1beta1.DrainStatus
 	// SetReplacement notes the state of the replacement.
-	SetReplacement(*v1alpha1.ReplacementStatus)
+	SetReplacement(*v1beta1.ReplacementStatus)
 	// Corroborated reports whether the node is that of the instance, and of a NodeClaim
 	// that is not nil. If not, it notes why, and asks for another pass.
 	Corroborated(context.Context, *corroborate.Claim) bool
@@ -113,7 +113,7 @@ type Progress interface { //nolint:interfacebloat // the pass has one more quest
 // State is the state of the replacement in a pass.
 type State struct {
 	// Status is nil where none is wanted, or nothing is known yet.
-	Status *v1alpha1.ReplacementStatus
+	Status *v1beta1.ReplacementStatus
 	// order orders it, once the status is written; nil: nothing is ordered. written is
 	// set where the status is written already.
 	order   func(context.Context, Input, Progress) error
@@ -131,7 +131,7 @@ type provider interface {
 	follow(context.Context, Input) State
 	// early returns the state of one that was not ordered, if that needs no request for
 	// the node.
-	early(context.Context, Input) (*v1alpha1.ReplacementStatus, bool)
+	early(context.Context, Input) (*v1beta1.ReplacementStatus, bool)
 	// consider decides whether one is ordered.
 	consider(context.Context, Input) State
 	// release ends the interest in a replacement: it becomes a node like any other.
@@ -141,7 +141,7 @@ type provider interface {
 // Wants reports whether policy wants capacity before pods are moved, and this process
 // can order it.
 func (r *Replacer) Wants(d policy.Decision) bool {
-	return (r.Claims != nil || r.Groups != nil) && d.Replacement == v1alpha1.ReplacementBefore
+	return (r.Claims != nil || r.Groups != nil) && d.Replacement == v1beta1.ReplacementBefore
 }
 
 // provider replaces the node: its Auto Scaling group, or else Karpenter.
@@ -178,7 +178,7 @@ func (s State) Gate(d policy.Decision) (drain.Gate, bool) {
 	if s.unsure {
 		return drain.Gate{Why: "whether their node needs a replacement is being found out"}, true
 	}
-	if d.Replacement != v1alpha1.ReplacementBefore { // policy may have changed since it was ordered
+	if d.Replacement != v1beta1.ReplacementBefore { // policy may have changed since it was ordered
 		return drain.Gate{}, false
 	}
 	return replacement.Gate(s.Status, d.Deadline)
@@ -211,18 +211,18 @@ func (r *Replacer) Order(ctx context.Context, in Input, now State, p Progress) (
 }
 
 // isDue reports whether it has to be decided whether a replacement is ordered.
-func isDue(in Input, s *v1alpha1.ReplacementStatus, p Progress) bool {
+func isDue(in Input, s *v1beta1.ReplacementStatus, p Progress) bool {
 	switch {
 	case replacement.Settled(s):
 		return false
-	case s != nil && s.Phase == v1alpha1.ReplacementRetrying:
+	case s != nil && s.Phase == v1beta1.ReplacementRetrying:
 		at := replacement.RetryAt(s, in.Decision.Deadline)
 		if in.Now.Before(at) {
 			p.RequeueAt(at)
 			return false
 		}
 		return true
-	case s != nil && s.Phase == v1alpha1.ReplacementOrdered && s.UID == "" && s.Group == "":
+	case s != nil && s.Phase == v1beta1.ReplacementOrdered && s.UID == "" && s.Group == "":
 		return true // it is written, and as far as is known not created
 	}
 	return !replacement.IsOrdered(s)

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -48,7 +48,7 @@ func (r *Replacer) HandOver(ctx context.Context, in Input, plan drain.Plan, done
 		if !p.Corroborated(ctx, &corroborate.Claim{Name: claim.Name, UID: claim.UID, NodeName: claim.NodeName, InstanceID: claim.InstanceID}) {
 			return nil
 		}
-		s.NodeClaimDeletion = &v1alpha1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: status.MicroTime(in.Now)}
+		s.NodeClaimDeletion = &v1beta1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: status.MicroTime(in.Now)}
 		if err := p.Checkpoint(ctx); err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func (r *Replacer) SetTerminationTimestamp(ctx context.Context, in Input, p Prog
 		return
 	}
 	at := status.MicroTime(in.Now)
-	p.Drain().NodeClaimDeletion = &v1alpha1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: at, DeletedTime: &at}
-	p.Record(v1alpha1.ReasonNodeClaimDeleted, fmt.Sprintf("Karpenter is already deleting NodeClaim %s, and knows the deadline", claim.Name))
+	p.Drain().NodeClaimDeletion = &v1beta1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: at, DeletedTime: &at}
+	p.Record(v1beta1.ReasonNodeClaimDeleted, fmt.Sprintf("Karpenter is already deleting NodeClaim %s, and knows the deadline", claim.Name))
 }
 
 // isKarpenters reports whether Karpenter can end the node, for a notice that ends it.
@@ -98,7 +98,7 @@ func (r *Replacer) isHandoverDue(in Input, plan drain.Plan, done bool, p Progres
 	if h := p.Drain().NodeClaimDeletion; h != nil && (h.DeletedTime != nil && !r.isForwardDue(in, h) || h.Tries >= maxHandovers) {
 		return false
 	}
-	if !done && slices.ContainsFunc(in.Decision.Hooks, func(h v1alpha1.Hook) bool { return h.When == v1alpha1.HookAfterDrain }) {
+	if !done && slices.ContainsFunc(in.Decision.Hooks, func(h v1beta1.Hook) bool { return h.When == v1beta1.HookAfterDrain }) {
 		return false // these hooks need the instance
 	}
 	if at := replacement.HandoverAt(in.Decision.Deadline, r.Margin); at.After(in.Now) {
@@ -108,7 +108,7 @@ func (r *Replacer) isHandoverDue(in Input, plan drain.Plan, done bool, p Progres
 }
 
 // isForwardDue reports whether the notice has to be put on Karpenter's queue.
-func (r *Replacer) isForwardDue(in Input, h *v1alpha1.NodeClaimDeletionStatus) bool {
+func (r *Replacer) isForwardDue(in Input, h *v1beta1.NodeClaimDeletionStatus) bool {
 	_, ok := r.message(in)
 	return r.Forward != nil && ok && h.ForwardedTime == nil && !in.Decision.Notice.Drill // it tells nothing about EC2's capacity
 }
@@ -141,7 +141,7 @@ func (r *Replacer) deleteClaim(ctx context.Context, in Input, claim *replacement
 	at := status.MicroTime(in.Now)
 	if err == nil && h.DeletedTime == nil {
 		h.DeletedTime = &at
-		p.Record(v1alpha1.ReasonNodeClaimDeleted, fmt.Sprintf("NodeClaim %s is deleted, which has Karpenter end the node", h.NodeClaim))
+		p.Record(v1beta1.ReasonNodeClaimDeleted, fmt.Sprintf("NodeClaim %s is deleted, which has Karpenter end the node", h.NodeClaim))
 	}
 	if err == nil && r.isForwardDue(in, h) {
 		text, _ := r.message(in)

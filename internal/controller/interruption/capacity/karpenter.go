@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -23,7 +23,7 @@ import (
 // karpenter starts replacements with Karpenter.
 type karpenter struct{ *Replacer }
 
-func (k karpenter) early(ctx context.Context, in Input) (*v1alpha1.ReplacementStatus, bool) {
+func (k karpenter) early(ctx context.Context, in Input) (*v1beta1.ReplacementStatus, bool) {
 	early := k.earlyFacts(in)
 	if r, unknown := k.unknown(in, early); unknown {
 		return r.Status, true
@@ -72,11 +72,11 @@ func (k karpenter) follow(ctx context.Context, in Input) State {
 	s := replacement.Follow(replacement.Following{Now: in.Now, Deadline: in.Decision.Deadline, Was: *was, Claim: claim, NodeReady: ready})
 	r := State{Status: s}
 	switch {
-	case s.Phase == v1alpha1.ReplacementRetrying:
+	case s.Phase == v1beta1.ReplacementRetrying:
 		r.wake = laterOf(replacement.RetryAt(s, in.Decision.Deadline), in.Now.Add(requeueReplacement))
-	case s.Phase == v1alpha1.ReplacementLaunched && claim != nil && claim.Initialized:
+	case s.Phase == v1beta1.ReplacementLaunched && claim != nil && claim.Initialized:
 		r.wake = in.Now.Add(requeueCache) // the cache of nodes is behind
-	case s.Phase != v1alpha1.ReplacementReady:
+	case s.Phase != v1beta1.ReplacementReady:
 		r.wake = in.Now.Add(requeueReplacement)
 	}
 	return r
@@ -99,7 +99,7 @@ func (k karpenter) consider(ctx context.Context, in Input) State {
 		return r
 	}
 	instanceID := in.instanceID()
-	if early.Was != nil && early.Was.Phase == v1alpha1.ReplacementOrdered {
+	if early.Was != nil && early.Was.Phase == v1beta1.ReplacementOrdered {
 		early.Was = early.Was.DeepCopy() // it is written, and was not created: this is the same try
 		early.Was.Tries--
 	}
@@ -145,8 +145,8 @@ func (k karpenter) create(ctx context.Context, in Input, p Progress, claim *unst
 	case err == nil:
 		s.UID = uid
 	case isRefused(err):
-		s.Phase, s.Reason, s.Message = v1alpha1.NoReplacement, replacement.ReasonRefused, status.Clip(fmt.Sprintf("no replacement is brought up: %v", err))
-		p.Record(v1alpha1.ReasonNotReplaced, s.Message)
+		s.Phase, s.Reason, s.Message = v1beta1.NoReplacement, replacement.ReasonRefused, status.Clip(fmt.Sprintf("no replacement is brought up: %v", err))
+		p.Record(v1beta1.ReasonNotReplaced, s.Message)
 		k.Memory.releaseLaunch(in.instanceID())
 	default:
 		log.FromContext(ctx).Error(err, "ordering a replacement")
@@ -156,7 +156,7 @@ func (k karpenter) create(ctx context.Context, in Input, p Progress, claim *unst
 
 func (k karpenter) release(ctx context.Context, in Input, p Progress) error {
 	s := p.Drain().Replacement
-	if k.Claims == nil || s == nil || s.Name == "" || s.Phase == v1alpha1.NoReplacement {
+	if k.Claims == nil || s == nil || s.Name == "" || s.Phase == v1beta1.NoReplacement {
 		return nil
 	}
 	claim, err := mutate.Claim(ctx, k.Client, s.Name)
@@ -167,7 +167,7 @@ func (k karpenter) release(ctx context.Context, in Input, p Progress) error {
 		return err
 	}
 	if !claim.Deleting {
-		p.Record(v1alpha1.ReasonReplacementReleased, released(claim))
+		p.Record(v1beta1.ReasonReplacementReleased, released(claim))
 	}
 	return nil
 }

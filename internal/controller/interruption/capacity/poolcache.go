@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -28,7 +28,7 @@ type cachedPool struct {
 // poolVerdict says that no replacement can be launched, where the NodePool of the node
 // alone tells that. It costs one read for all nodes of the pool and no request for the
 // node. It reports false where the rest has to be read, also after an error.
-func (k karpenter) poolVerdict(ctx context.Context, in Input, early replacement.QuickFacts) (*v1alpha1.ReplacementStatus, bool) {
+func (k karpenter) poolVerdict(ctx context.Context, in Input, early replacement.QuickFacts) (*v1beta1.ReplacementStatus, bool) {
 	name := in.Node.Labels[replacement.LabelNodePool]
 	if name == "" {
 		return nil, false

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -24,31 +24,31 @@ type Limit struct {
 	Includes func(*corev1.Node) bool
 	// uses reports whether an Interruption that is not finished uses a slot, and
 	// waitsFor whether it waits for one.
-	uses, waitsFor func(*v1alpha1.Interruption) bool
+	uses, waitsFor func(*v1beta1.Interruption) bool
 	// message says what is waited for.
 	message func(used, limit int) string
 }
 
 // Budget is the budget of the policy that governs a decision; nil: it has none.
-func Budget(d *policy.Decision, policies []v1alpha1.InterruptionPolicy) *Limit {
+func Budget(d *policy.Decision, policies []v1beta1.InterruptionPolicy) *Limit {
 	if d.Budget == nil {
 		return nil
 	}
 	effectivePolicy, hooks := d.EffectivePolicy, d.Hooks
-	var governing *v1alpha1.InterruptionPolicy
+	var governing *v1beta1.InterruptionPolicy
 	for i := range policies {
 		if policies[i].Name == effectivePolicy {
 			governing = &policies[i]
 		}
 	}
-	same := func(in *v1alpha1.Interruption) bool {
+	same := func(in *v1beta1.Interruption) bool {
 		return in.Status.Decision != nil && in.Status.Decision.EffectivePolicy == effectivePolicy
 	}
 	return &Limit{
 		Key: "budget of " + effectivePolicy, Max: d.Budget.MaxConcurrent,
 		Includes: func(n *corev1.Node) bool { return governing != nil && policy.Selects(governing, n) },
-		uses:     func(in *v1alpha1.Interruption) bool { return same(in) && record.Draining(&in.Status, hooks) },
-		waitsFor: func(in *v1alpha1.Interruption) bool { return same(in) && in.Status.Phase == v1alpha1.PhaseQueued },
+		uses:     func(in *v1beta1.Interruption) bool { return same(in) && record.Draining(&in.Status, hooks) },
+		waitsFor: func(in *v1beta1.Interruption) bool { return same(in) && in.Status.Phase == v1beta1.PhaseQueued },
 		message: func(used, limit int) string {
 			return fmt.Sprintf("waits for its turn: policy %s drains %s at a time, and %s being drained", effectivePolicy, nodes(limit), are(used))
 		},
@@ -57,24 +57,24 @@ func Budget(d *policy.Decision, policies []v1alpha1.InterruptionPolicy) *Limit {
 
 // Terminations bounds forced terminations in the pool of a node; nil: the decision is
 // not to terminate it. nodeOf returns the node of an Interruption, or nil.
-func Terminations(d *policy.Decision, node *corev1.Node, nodeOf func(*v1alpha1.Interruption) *corev1.Node) *Limit {
-	if d.Action != v1alpha1.ActionTerminate || node == nil {
+func Terminations(d *policy.Decision, node *corev1.Node, nodeOf func(*v1beta1.Interruption) *corev1.Node) *Limit {
+	if d.Action != v1beta1.ActionTerminate || node == nil {
 		return nil
 	}
 	pool := policy.Pool(node)
 	name := cmp.Or(pool, "the nodes of no pool")
-	same := func(in *v1alpha1.Interruption) bool {
+	same := func(in *v1beta1.Interruption) bool {
 		other, d := nodeOf(in), in.Status.Decision
 		// The notice that the instance terminates replaces the decision, but the slot is
 		// still used.
-		chosen := record.Drain(&in.Status).TerminationTime != nil || d != nil && d.Action == v1alpha1.ActionTerminate
+		chosen := record.Drain(&in.Status).TerminationTime != nil || d != nil && d.Action == v1beta1.ActionTerminate
 		return chosen && other != nil && policy.Pool(other) == pool
 	}
 	return &Limit{
 		Key: "terminations of " + name, Max: d.Terminations.MaxConcurrent,
 		Includes: func(n *corev1.Node) bool { return policy.Pool(n) == pool },
-		uses:     func(in *v1alpha1.Interruption) bool { return same(in) && !record.Begun(&in.Status).IsZero() },
-		waitsFor: func(in *v1alpha1.Interruption) bool { return same(in) && in.Status.Phase == v1alpha1.PhaseQueued },
+		uses:     func(in *v1beta1.Interruption) bool { return same(in) && !record.Begun(&in.Status).IsZero() },
+		waitsFor: func(in *v1beta1.Interruption) bool { return same(in) && in.Status.Phase == v1beta1.PhaseQueued },
 		message: func(used, limit int) string {
 			return fmt.Sprintf("waits for its turn: %s of %s may be terminated at a time, and %s being terminated", nodes(limit), name, are(used))
 		},
@@ -93,14 +93,14 @@ func (l *Limit) Of(all []corev1.Node) int {
 }
 
 // Used counts the Interruptions other than the named one that use a slot.
-func (l *Limit) Used(all []v1alpha1.Interruption, name string) int {
-	used, _ := l.count(all, name, func(*v1alpha1.Interruption) bool { return false })
+func (l *Limit) Used(all []v1beta1.Interruption, name string) int {
+	used, _ := l.count(all, name, func(*v1beta1.Interruption) bool { return false })
 	return used
 }
 
 // count returns how many Interruptions other than the named one use a slot or have
 // reserved one, and which of them wait for one.
-func (l *Limit) count(all []v1alpha1.Interruption, name string, reserved func(*v1alpha1.Interruption) bool) (used int, waiting []*v1alpha1.Interruption) {
+func (l *Limit) count(all []v1beta1.Interruption, name string, reserved func(*v1beta1.Interruption) bool) (used int, waiting []*v1beta1.Interruption) {
 	for i := range all {
 		in := &all[i]
 		if in.Name == name || notice.Finished(in) {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -15,10 +15,10 @@ import (
 // whatever decides by then.
 func TestUsedTerminations(t *testing.T) {
 	at := metav1.NewMicroTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
-	in := func(name string, action v1alpha1.Action, terminated, finished bool) v1alpha1.Interruption {
-		i := v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		i.Status.Decision = &v1alpha1.Decision{Action: action}
-		i.Status.Drain = &v1alpha1.DrainStatus{StartTime: &at}
+	in := func(name string, action v1beta1.Action, terminated, finished bool) v1beta1.Interruption {
+		i := v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		i.Status.Decision = &v1beta1.Decision{Action: action}
+		i.Status.Drain = &v1beta1.DrainStatus{StartTime: &at}
 		if terminated {
 			i.Status.Drain.TerminationTime = &at
 		}
@@ -28,19 +28,19 @@ func TestUsedTerminations(t *testing.T) {
 		return i
 	}
 	node := &corev1.Node{}
-	l := Terminations(&policy.Decision{Decision: v1alpha1.Decision{Action: v1alpha1.ActionTerminate}}, node,
-		func(*v1alpha1.Interruption) *corev1.Node { return node })
+	l := Terminations(&policy.Decision{Decision: v1beta1.Decision{Action: v1beta1.ActionTerminate}}, node,
+		func(*v1beta1.Interruption) *corev1.Node { return node })
 	for name, tc := range map[string]struct {
-		in   v1alpha1.Interruption
+		in   v1beta1.Interruption
 		want int
 	}{
-		"being terminated":            {in("b", v1alpha1.ActionTerminate, false, false), 1},
-		"requested, now only drained": {in("b", v1alpha1.ActionDrain, true, false), 1},
-		"drained":                     {in("b", v1alpha1.ActionDrain, false, false), 0},
-		"finished":                    {in("b", v1alpha1.ActionTerminate, true, true), 0},
-		"the same":                    {in("a", v1alpha1.ActionTerminate, true, false), 0},
+		"being terminated":            {in("b", v1beta1.ActionTerminate, false, false), 1},
+		"requested, now only drained": {in("b", v1beta1.ActionDrain, true, false), 1},
+		"drained":                     {in("b", v1beta1.ActionDrain, false, false), 0},
+		"finished":                    {in("b", v1beta1.ActionTerminate, true, true), 0},
+		"the same":                    {in("a", v1beta1.ActionTerminate, true, false), 0},
 	} {
-		if got := l.Used([]v1alpha1.Interruption{tc.in}, "a"); got != tc.want {
+		if got := l.Used([]v1beta1.Interruption{tc.in}, "a"); got != tc.want {
 			t.Errorf("%s: %d slots used, want %d", name, got, tc.want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -42,14 +42,14 @@ type nodeCount struct {
 
 // Acquire gives an Interruption a slot, or returns a message about what it waits for. A
 // free slot goes to the Interruption with the earliest deadline.
-func (s *Slots) Acquire(ctx context.Context, cache client.Reader, l *Limit, in *v1alpha1.Interruption, now time.Time) (wait string, err error) {
+func (s *Slots) Acquire(ctx context.Context, cache client.Reader, l *Limit, in *v1beta1.Interruption, now time.Time) (wait string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit, err := s.limit(ctx, cache, l, now)
 	if err != nil {
 		return "", err
 	}
-	var all v1alpha1.InterruptionList
+	var all v1beta1.InterruptionList
 	if err := cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("listing interruptions: %w", err)
 	}
@@ -57,7 +57,7 @@ func (s *Slots) Acquire(ctx context.Context, cache client.Reader, l *Limit, in *
 	if l.uses(in) || s.isReserved(in, l, now) {
 		return "", nil
 	}
-	used, waiting := l.count(all.Items, in.Name, func(other *v1alpha1.Interruption) bool { return s.isReserved(other, l, now) })
+	used, waiting := l.count(all.Items, in.Name, func(other *v1beta1.Interruption) bool { return s.isReserved(other, l, now) })
 	first := 0
 	for _, other := range waiting {
 		if hasPriority(other, in) {
@@ -74,13 +74,13 @@ func (s *Slots) Acquire(ctx context.Context, cache client.Reader, l *Limit, in *
 	return "", nil
 }
 
-func hasPriority(a, b *v1alpha1.Interruption) bool {
+func hasPriority(a, b *v1beta1.Interruption) bool {
 	return cmp.Or(cmp.Compare(record.Priority(b), record.Priority(a)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // isReserved reports whether an Interruption got a slot and does not show yet that its
 // drain has begun.
-func (s *Slots) isReserved(in *v1alpha1.Interruption, l *Limit, now time.Time) bool {
+func (s *Slots) isReserved(in *v1beta1.Interruption, l *Limit, now time.Time) bool {
 	key := reservation{in.Name, l.Key}
 	until, ok := s.reserved[key]
 	if ok && (!now.Before(until) || !record.Begun(&in.Status).IsZero()) {

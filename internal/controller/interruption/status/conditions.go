@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -16,7 +16,7 @@ import (
 // setConditions sets the conditions.
 func (u *Update) setConditions(o Outcome) {
 	d := u.pass.Decision
-	u.setCondition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
+	u.setCondition(v1beta1.ConditionAccepted, true, v1beta1.ReasonDecided, d.Message)
 	u.setCordoned(o)
 	u.setPaused(o)
 	u.setCorroborated(o)
@@ -27,22 +27,22 @@ func (u *Update) setConditions(o Outcome) {
 			u.Drain().StartTime = u.drainStart(o.MarkedAt)
 		}
 		u.setDrained(o)
-	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1alpha1.ConditionCordoned): // it has not begun
-		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1alpha1.ConditionDrained)
+	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1beta1.ConditionCordoned): // it has not begun
+		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1beta1.ConditionDrained)
 	}
 	u.recordStage(o)
 	u.setReplaced()
-	reason, message := v1alpha1.ReasonPodsRemaining, o.Waits
+	reason, message := v1beta1.ReasonPodsRemaining, o.Waits
 	switch {
 	case o.Completed:
-		reason, message = v1alpha1.ReasonCompleted, u.summary()
+		reason, message = v1beta1.ReasonCompleted, u.summary()
 	case message == "":
 		pods := u.Drain().Pods
 		message = fmt.Sprintf("%d pods are leaving, %d wait", pods.Leaving, pods.Waiting)
 	default:
-		reason = v1alpha1.ReasonWaiting
+		reason = v1beta1.ReasonWaiting
 	}
-	u.setCondition(v1alpha1.ConditionReady, o.Completed, reason, message)
+	u.setCondition(v1beta1.ConditionReady, o.Completed, reason, message)
 }
 
 // drainStart is when a drain begins: when the node was cordoned, or now where it was
@@ -64,14 +64,14 @@ func (u *Update) setCordoned(o Outcome) {
 	}
 	switch {
 	case o.Completed, o.Answered != "":
-		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonNodeRestored, "nothing keeps pods off the node any more")
+		u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonNodeRestored, "nothing keeps pods off the node any more")
 	case o.Marked == mutate.MarkInterrupted:
-		if u.setCondition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
-			u.RecordAt(o.MarkedAt, v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
+		if u.setCondition(v1beta1.ConditionCordoned, true, v1beta1.ReasonCordoned, "no new pods are scheduled to the node") {
+			u.RecordAt(o.MarkedAt, v1beta1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
 		}
 	case o.Marked == mutate.MarkAtRisk:
-		if u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes") {
-			u.Record(v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
+		if u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonMarkedAtRisk, "the scheduler prefers other nodes") {
+			u.Record(v1beta1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
 		}
 	}
 }
@@ -79,12 +79,12 @@ func (u *Update) setCordoned(o Outcome) {
 // setDrained sets the condition Drained.
 func (u *Update) setDrained(o Outcome) {
 	if !o.Drained {
-		u.setCondition(v1alpha1.ConditionDrained, false, v1alpha1.ReasonPodsRemaining,
+		u.setCondition(v1beta1.ConditionDrained, false, v1beta1.ReasonPodsRemaining,
 			fmt.Sprintf("%d pods have to leave", len(u.Drain().PendingPods)))
 		return
 	}
-	if u.setCondition(v1alpha1.ConditionDrained, true, v1alpha1.ReasonDrained, u.summary()) {
-		u.Record(v1alpha1.ReasonDrained, u.summary()+u.slack())
+	if u.setCondition(v1beta1.ConditionDrained, true, v1beta1.ReasonDrained, u.summary()) {
+		u.Record(v1beta1.ReasonDrained, u.summary()+u.slack())
 	}
 }
 
@@ -103,36 +103,36 @@ func (u *Update) setCondition(typ string, status bool, reason, message string) b
 }
 
 // phase computes the one-word summary.
-func phase(s *v1alpha1.InterruptionStatus, stage v1alpha1.Phase, withdrawn, hasNode bool, now time.Time) v1alpha1.Phase {
+func phase(s *v1beta1.InterruptionStatus, stage v1beta1.Phase, withdrawn, hasNode bool, now time.Time) v1beta1.Phase {
 	if stage != "" && s.CompletionTime == nil {
 		return stage
 	}
 	switch s.Decision.Action {
-	case v1alpha1.ActionIgnore:
+	case v1beta1.ActionIgnore:
 		if withdrawn {
-			return v1alpha1.PhaseCancelled
+			return v1beta1.PhaseCancelled
 		}
-		return v1alpha1.PhaseIgnored
-	case v1alpha1.ActionNotify:
+		return v1beta1.PhaseIgnored
+	case v1beta1.ActionNotify:
 		return notifyPhase(s)
 	}
 	return drainPhase(s, hasNode, now)
 }
 
 // drainPhase is the phase of an Interruption whose node is cordoned or drained.
-func drainPhase(s *v1alpha1.InterruptionStatus, hasNode bool, now time.Time) v1alpha1.Phase {
+func drainPhase(s *v1beta1.InterruptionStatus, hasNode bool, now time.Time) v1beta1.Phase {
 	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
 	switch {
 	case s.CompletionTime != nil && hasNode && outlived(s, now):
-		return v1alpha1.PhaseCancelled
+		return v1beta1.PhaseCancelled
 	case s.CompletionTime != nil:
-		return v1alpha1.PhaseCompleted
-	case is(v1alpha1.ConditionDrained):
-		return v1alpha1.PhaseDrained
-	case is(v1alpha1.ConditionCordoned) && s.Decision.Action == v1alpha1.ActionCordon:
-		return v1alpha1.PhaseCordoned
-	case is(v1alpha1.ConditionCordoned):
-		return v1alpha1.PhaseDraining
+		return v1beta1.PhaseCompleted
+	case is(v1beta1.ConditionDrained):
+		return v1beta1.PhaseDrained
+	case is(v1beta1.ConditionCordoned) && s.Decision.Action == v1beta1.ActionCordon:
+		return v1beta1.PhaseCordoned
+	case is(v1beta1.ConditionCordoned):
+		return v1beta1.PhaseDraining
 	}
-	return v1alpha1.PhaseScheduled
+	return v1beta1.PhaseScheduled
 }

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 )
 
@@ -17,20 +17,20 @@ func (u *Update) SetUncorroborated(v corroborate.Verdict) {
 
 // SetConflict notes that nothing is done, because several Ready nodes state the instance.
 func (u *Update) SetConflict(err *corroborate.ConflictError) {
-	u.setDoubt(v1alpha1.ReasonNodeConflict, err.Error())
-	u.setCondition(v1alpha1.ConditionReady, false, v1alpha1.ReasonWaiting, Clip("waits: "+err.Error()))
+	u.setDoubt(v1beta1.ReasonNodeConflict, err.Error())
+	u.setCondition(v1beta1.ConditionReady, false, v1beta1.ReasonWaiting, Clip("waits: "+err.Error()))
 }
 
 // SetUnconfirmed notes that nothing is done, because the only notice says that the instance is
 // gone, and nothing confirms it.
 func (u *Update) SetUnconfirmed(v corroborate.Verdict) {
 	u.SetUncorroborated(v)
-	u.setCondition(v1alpha1.ConditionReady, false, v1alpha1.ReasonWaiting, Clip("waits: "+v.Why))
+	u.setCondition(v1beta1.ConditionReady, false, v1beta1.ReasonWaiting, Clip("waits: "+v.Why))
 }
 
 func (u *Update) setDoubt(reason, why string) {
 	why = Clip(why)
-	if u.setCondition(v1alpha1.ConditionCorroborated, false, reason, why) {
+	if u.setCondition(v1beta1.ConditionCorroborated, false, reason, why) {
 		u.Record(reason, why)
 	}
 }
@@ -39,7 +39,7 @@ func (u *Update) setDoubt(reason, why string) {
 // lasts keeps its condition: a new one would have a new time, and every pass would write it.
 func (u *Update) setCorroborated(o Outcome) {
 	if o.Uncorroborated == nil || o.Completed {
-		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1alpha1.ConditionCorroborated)
+		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1beta1.ConditionCorroborated)
 		return
 	}
 	u.SetUncorroborated(*o.Uncorroborated)
@@ -47,12 +47,12 @@ func (u *Update) setCorroborated(o Outcome) {
 
 func reasonOf(v corroborate.Verdict) string {
 	if v.Answer == corroborate.Differ {
-		return v1alpha1.ReasonContradicted
+		return v1beta1.ReasonContradicted
 	}
-	return v1alpha1.ReasonUnconfirmed
+	return v1beta1.ReasonUnconfirmed
 }
 
 // isDoubt reports whether a timeline entry says that facts do not agree.
 func isDoubt(reason string) bool {
-	return slices.Contains([]string{v1alpha1.ReasonNodeConflict, v1alpha1.ReasonContradicted, v1alpha1.ReasonUnconfirmed}, reason)
+	return slices.Contains([]string{v1beta1.ReasonNodeConflict, v1beta1.ReasonContradicted, v1beta1.ReasonUnconfirmed}, reason)
 }

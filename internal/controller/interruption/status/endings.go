@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // applyEndings notes that the drain of a node ended, because it was restored.
@@ -16,25 +16,25 @@ func (u *Update) applyEndings(o Outcome) {
 	}
 	if o.Released {
 		u.endDrain()
-		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonNodeRestored, "the deciding notice does not drain the node")
+		u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonNodeRestored, "the deciding notice does not drain the node")
 	}
 }
 
 // recordEndings adds the timeline entries of how a drain ends other than by completion.
 func (u *Update) recordEndings(o Outcome) {
 	if o.Terminated {
-		u.Record(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
+		u.Record(v1beta1.ReasonTerminated, "the cloud was asked to terminate the instance")
 	}
 	if o.SurgesUndone > 0 {
-		u.Record(v1alpha1.ReasonSurgeReverted, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
+		u.Record(v1beta1.ReasonSurgeReverted, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
 	}
 	if o.Restored && !u.pass.Decision.InstanceGone {
-		u.Record(v1alpha1.ReasonNodeRestored, "the node is as it was before")
+		u.Record(v1beta1.ReasonNodeRestored, "the node is as it was before")
 	}
 	if o.Answered != "" {
 		u.endDrain()
 		u.after.Status.HandledNotices = append(u.after.Status.HandledNotices, o.Answered)
-		u.Record(v1alpha1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
+		u.Record(v1beta1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
 	}
 }
 
@@ -46,27 +46,27 @@ func (u *Update) setRescheduled(o Outcome) {
 	if o.SurgesUndone > 0 {
 		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.SurgesUndone)
 	}
-	u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
-	u.Record(v1alpha1.ReasonPostponed, text)
+	u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonPostponed, text)
+	u.Record(v1beta1.ReasonPostponed, text)
 }
 
 // endDrain removes all status of the drain: the node lives, or another drain begins.
 func (u *Update) endDrain() {
 	s := &u.after.Status
 	s.Drain = nil
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReplaced)
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
+	meta.RemoveStatusCondition(&s.Conditions, v1beta1.ConditionReplaced)
+	meta.RemoveStatusCondition(&s.Conditions, v1beta1.ConditionDrained)
 }
 
 // notifyPhase is the phase of an Interruption that is only reported.
-func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
+func notifyPhase(s *v1beta1.InterruptionStatus) v1beta1.Phase {
 	switch {
 	case s.CompletionTime != nil:
-		return v1alpha1.PhaseCompleted
-	case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
-		return v1alpha1.PhaseScheduled // it is not marked yet
+		return v1beta1.PhaseCompleted
+	case meta.FindStatusCondition(s.Conditions, v1beta1.ConditionCordoned) == nil:
+		return v1beta1.PhaseScheduled // it is not marked yet
 	}
-	return v1alpha1.PhaseNotified
+	return v1beta1.PhaseNotified
 }
 
 // AfterDeadline is how long after its hard deadline an instance that still exists counts as
@@ -75,6 +75,6 @@ const AfterDeadline = 10 * time.Minute
 
 // outlived reports whether the deadline is well past, so that a node that still exists counts as
 // alive.
-func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
+func outlived(s *v1beta1.InterruptionStatus, now time.Time) bool {
 	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
 }

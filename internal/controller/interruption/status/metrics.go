@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -56,11 +56,11 @@ func (m *Metrics) count(u *Update) {
 	took := u.now.Sub(u.pass.Decision.Notice.ReceivedTime.Time)
 	for _, e := range u.writtenEvents {
 		switch e.Reason {
-		case v1alpha1.ReasonCordoned:
+		case v1beta1.ReasonCordoned:
 			observe(m.cordon, e.Time.Sub(u.pass.Decision.Notice.ReceivedTime.Time))
-		case v1alpha1.ReasonDrained:
+		case v1beta1.ReasonDrained:
 			observe(m.drain, took)
-		case v1alpha1.ReasonCompleted:
+		case v1beta1.ReasonCompleted:
 			m.finished.WithLabelValues(string(u.after.Status.Phase)).Inc()
 		default:
 			m.replacement(e.Reason, u.Drain().Replacement)
@@ -68,19 +68,19 @@ func (m *Metrics) count(u *Update) {
 	}
 }
 
-func (m *Metrics) replacement(reason string, s *v1alpha1.ReplacementStatus) {
+func (m *Metrics) replacement(reason string, s *v1beta1.ReplacementStatus) {
 	switch {
 	case s == nil:
-	case reason == v1alpha1.ReasonReplacementReady:
+	case reason == v1beta1.ReasonReplacementReady:
 		m.replaced.WithLabelValues("ready").Inc()
 		if s.OrderTime != nil && s.ReadyTime != nil {
 			observe(m.ready, s.ReadyTime.Sub(s.OrderTime.Time))
 		}
-	case reason == v1alpha1.ReasonReplacementFailed:
+	case reason == v1beta1.ReasonReplacementFailed:
 		m.replaced.WithLabelValues("failed").Inc()
-	case reason == v1alpha1.ReasonNotReplaced && isNotNeeded(s):
+	case reason == v1beta1.ReasonNotReplaced && isNotNeeded(s):
 		m.replaced.WithLabelValues("not_needed").Inc()
-	case reason == v1alpha1.ReasonNotReplaced:
+	case reason == v1beta1.ReasonNotReplaced:
 		m.replaced.WithLabelValues("not_possible").Inc()
 	}
 }

@@ -1,7 +1,7 @@
 package status
 
 import (
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -30,7 +30,7 @@ var (
 		Name: "lifeboat_finished_interruptions_total", Type: metric.Counter, Unit: "Interruptions",
 		Help: "Interruptions that are over, by the phase they ended in.",
 		Labels: []metric.Label{metric.OneOf("phase", metric.Strings(
-			v1alpha1.PhaseCompleted, v1alpha1.PhaseCancelled, v1alpha1.PhaseIgnored, v1alpha1.PhaseNotified)...)},
+			v1beta1.PhaseCompleted, v1beta1.PhaseCancelled, v1beta1.PhaseIgnored, v1beta1.PhaseNotified)...)},
 	}
 	replacedTotal = metric.Definition{
 		Name: "lifeboat_replacements_total", Type: metric.Counter, Unit: "replacements",
@@ -45,7 +45,7 @@ var (
 	doubtedTotal = metric.Definition{
 		Name: "lifeboat_uncorroborated_total", Type: metric.Counter, Unit: "times",
 		Help:   "Times that an interruption began to wait because facts about its instance do not agree, by reason: NodeConflict, Contradicted or Unconfirmed.",
-		Labels: []metric.Label{metric.OneOf("reason", v1alpha1.ReasonNodeConflict, v1alpha1.ReasonContradicted, v1alpha1.ReasonUnconfirmed)},
+		Labels: []metric.Label{metric.OneOf("reason", v1beta1.ReasonNodeConflict, v1beta1.ReasonContradicted, v1beta1.ReasonUnconfirmed)},
 	}
 )
 

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -29,7 +29,7 @@ const (
 
 // EvictedUntil is until when a pod counts as evicted although the cache does not show
 // that; zero: it was not evicted.
-func EvictedUntil(d *v1alpha1.DrainStatus, pod types.UID) time.Time {
+func EvictedUntil(d *v1beta1.DrainStatus, pod types.UID) time.Time {
 	for _, left := range d.PendingPods {
 		if left.UID == pod && left.EvictionTime != nil {
 			return left.EvictionTime.Add(EvictionCacheLag)
@@ -58,14 +58,14 @@ func (u *Update) settlePods() {
 	}
 	u.moved += len(gone)
 	u.Drain().Pods.Moved += int32(len(gone)) //nolint:gosec // G115: the pods of one node
-	u.recordNames(v1alpha1.ReasonPodTerminated, "left", gone)
+	u.recordNames(v1beta1.ReasonPodTerminated, "left", gone)
 	u.recordLost(lost, "was still there when the deadline passed")
 }
 
 // leftInTime reports whether a pod that is gone left before the instance did: it was
 // seen to be gone by then, or its grace had ended by then.
-func leftInTime(left v1alpha1.PendingPod, deadline *v1alpha1.Deadline, now time.Time) bool {
-	if deadline == nil || deadline.Type != v1alpha1.DeadlineHard || !now.After(deadline.Time.Time) {
+func leftInTime(left v1beta1.PendingPod, deadline *v1beta1.Deadline, now time.Time) bool {
+	if deadline == nil || deadline.Type != v1beta1.DeadlineHard || !now.After(deadline.Time.Time) {
 		return true
 	}
 	if left.EvictionTime == nil || left.GraceSeconds == nil {
@@ -77,13 +77,13 @@ func leftInTime(left v1alpha1.PendingPod, deadline *v1alpha1.Deadline, now time.
 
 // listPods lists the pods that have to leave, with what the plan says about them.
 func (u *Update) listPods() {
-	was := map[types.UID]v1alpha1.PendingPod{}
+	was := map[types.UID]v1beta1.PendingPod{}
 	for _, left := range record.Drain(&u.was).PendingPods {
 		was[left.UID] = left
 	}
 	var (
 		lost       []string
-		held, list []v1alpha1.PendingPod
+		held, list []v1beta1.PendingPod
 	)
 	for _, v := range u.pass.Pods.Plan.Left() {
 		left, known := was[v.Pod.UID]
@@ -100,21 +100,21 @@ func (u *Update) listPods() {
 		list = append(list, left)
 	}
 	u.recordLost(lost, "was still there when its instance went")
-	u.recordEach(v1alpha1.ReasonEvictionBlocked, held)
+	u.recordEach(v1beta1.ReasonEvictionBlocked, held)
 	u.Drain().PendingPods = list[:min(len(list), MaxPendingPods)]
 }
 
 // isReportedElsewhere reports whether another entry says what a pod waits for: the
 // condition Ready names the gates, and the start of a successor has its own entry.
 func (u *Update) isReportedElsewhere(v drain.Verdict) bool {
-	if v.Pod.Labels[v1alpha1.LabelSurged] != "" {
+	if v.Pod.Labels[v1beta1.LabelSurged] != "" {
 		return true
 	}
 	return slices.ContainsFunc(u.pass.Pods.Gates, func(g drain.Gate) bool { return strings.Contains(v.Reason, g.Why) })
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
-func (u *Update) entry(left v1alpha1.PendingPod, v drain.Verdict) v1alpha1.PendingPod {
+func (u *Update) entry(left v1beta1.PendingPod, v drain.Verdict) v1beta1.PendingPod {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
 	switch {
@@ -139,7 +139,7 @@ func (u *Update) entry(left v1alpha1.PendingPod, v drain.Verdict) v1alpha1.Pendi
 
 // isSame reports whether an entry has the eviction time of a pod already, to the second
 // by which the two clocks may differ. A correction would cost a write for each node.
-func isSame(left v1alpha1.PendingPod, asked metav1.Time, grace int64) bool {
+func isSame(left v1beta1.PendingPod, asked metav1.Time, grace int64) bool {
 	return left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
 		left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
 }
@@ -158,7 +158,7 @@ func evictionTime(pod *corev1.Pod) (metav1.Time, int64, bool) {
 func (u *Update) recordLost(names []string, how string) {
 	u.lost += len(names)
 	u.Drain().Pods.Lost += int32(len(names)) //nolint:gosec // G115: the pods of one node
-	u.recordNames(v1alpha1.ReasonPodLost, how+":", names)
+	u.recordNames(v1beta1.ReasonPodLost, how+":", names)
 }
 
 // CountPods makes the counts match the list.
@@ -180,13 +180,13 @@ func (u *Update) CountPods() {
 // podEvent is an event about a pod that its entry shows already.
 type podEvent struct {
 	reason string
-	left   v1alpha1.PendingPod
+	left   v1beta1.PendingPod
 	what   string
 }
 
 // pendingPods are the entries of the pods, by UID.
-func (u *Update) pendingPods() map[types.UID]*v1alpha1.PendingPod {
-	byUID := map[types.UID]*v1alpha1.PendingPod{}
+func (u *Update) pendingPods() map[types.UID]*v1beta1.PendingPod {
+	byUID := map[types.UID]*v1beta1.PendingPod{}
 	for i := range u.Drain().PendingPods {
 		byUID[u.Drain().PendingPods[i].UID] = &u.Drain().PendingPods[i]
 	}
@@ -212,7 +212,7 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 	return len(u.markedEvicted) > 0
 }
 
-func (u *Update) markEvicted(left *v1alpha1.PendingPod, v drain.Verdict) {
+func (u *Update) markEvicted(left *v1beta1.PendingPod, v drain.Verdict) {
 	at := metav1.NewTime(u.now)
 	left.EvictionTime, left.GraceSeconds = &at, v.GraceSeconds
 	if left.GraceSeconds == nil {
@@ -225,11 +225,11 @@ func (u *Update) markEvicted(left *v1alpha1.PendingPod, v drain.Verdict) {
 func evictionReason(v drain.Verdict) string {
 	switch {
 	case v.Overrides != "":
-		return v1alpha1.ReasonProtectionOverridden
+		return v1beta1.ReasonProtectionOverridden
 	case v.Step == drain.StepDelete:
-		return v1alpha1.ReasonDeleted
+		return v1beta1.ReasonDeleted
 	}
-	return v1alpha1.ReasonEvicted
+	return v1beta1.ReasonEvicted
 }
 
 // applyEvictions notes which evictions succeeded and which failed.
@@ -244,7 +244,7 @@ func (u *Update) applyEvictions(o Outcome) {
 		switch v.Step {
 		case drain.StepSurge:
 			left.State, left.Reason = string(drain.StepSurge), Clip(v.Reason)
-			u.podEvents = append(u.podEvents, podEvent{v1alpha1.ReasonSurged, *left, v.Reason})
+			u.podEvents = append(u.podEvents, podEvent{v1beta1.ReasonSurged, *left, v.Reason})
 		default:
 			u.markEvicted(left, v)
 		}

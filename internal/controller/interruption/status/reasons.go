@@ -1,6 +1,6 @@
 package status
 
-import "github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+import "github.com/lifeboat-dev/lifeboat/api/v1beta1"
 
 // reasonTraits are what the writer of the status has to know about the reason of an event.
 type reasonTraits struct {
@@ -16,29 +16,29 @@ type reasonTraits struct {
 
 // reasons lists the reasons that have a trait.
 var reasons = map[string]reasonTraits{
-	v1alpha1.ReasonNoticeReceived:  {transitional: true, warning: true, ofNode: true},
-	v1alpha1.ReasonPodTerminated:   {transitional: true},
-	v1alpha1.ReasonEvictionBlocked: {transitional: true},
+	v1beta1.ReasonNoticeReceived:  {transitional: true, warning: true, ofNode: true},
+	v1beta1.ReasonPodTerminated:   {transitional: true},
+	v1beta1.ReasonEvictionBlocked: {transitional: true},
 
-	v1alpha1.ReasonPodLost:                 {warning: true, ofNode: true},
-	v1alpha1.ReasonLifecycleHookNotManaged: {warning: true, ofNode: true},
-	v1alpha1.ReasonProtectionOverridden:    {warning: true},
-	v1alpha1.ReasonHookFailed:              {warning: true},
-	v1alpha1.ReasonNotifyFailed:            {warning: true},
-	v1alpha1.ReasonReplacementFailed:       {warning: true},
-	v1alpha1.ReasonNodeConflict:            {warning: true},
-	v1alpha1.ReasonContradicted:            {warning: true},
-	v1alpha1.ReasonUnconfirmed:             {warning: true},
+	v1beta1.ReasonPodLost:                 {warning: true, ofNode: true},
+	v1beta1.ReasonLifecycleHookNotManaged: {warning: true, ofNode: true},
+	v1beta1.ReasonProtectionOverridden:    {warning: true},
+	v1beta1.ReasonHookFailed:              {warning: true},
+	v1beta1.ReasonNotifyFailed:            {warning: true},
+	v1beta1.ReasonReplacementFailed:       {warning: true},
+	v1beta1.ReasonNodeConflict:            {warning: true},
+	v1beta1.ReasonContradicted:            {warning: true},
+	v1beta1.ReasonUnconfirmed:             {warning: true},
 
-	v1alpha1.ReasonMarkedAtRisk:           {ofNode: true},
-	v1alpha1.ReasonCordoned:               {ofNode: true},
-	v1alpha1.ReasonDrained:                {ofNode: true},
-	v1alpha1.ReasonNodeRestored:           {ofNode: true},
-	v1alpha1.ReasonPostponed:              {ofNode: true},
-	v1alpha1.ReasonTerminated:             {ofNode: true},
-	v1alpha1.ReasonNodeClaimDeleted:       {ofNode: true},
-	v1alpha1.ReasonDetached:               {ofNode: true},
-	v1alpha1.ReasonLifecycleHookPending:   {ofNode: true},
-	v1alpha1.ReasonLifecycleActionSent:    {ofNode: true},
-	v1alpha1.ReasonLifecycleHookCompleted: {ofNode: true},
+	v1beta1.ReasonMarkedAtRisk:           {ofNode: true},
+	v1beta1.ReasonCordoned:               {ofNode: true},
+	v1beta1.ReasonDrained:                {ofNode: true},
+	v1beta1.ReasonNodeRestored:           {ofNode: true},
+	v1beta1.ReasonPostponed:              {ofNode: true},
+	v1beta1.ReasonTerminated:             {ofNode: true},
+	v1beta1.ReasonNodeClaimDeleted:       {ofNode: true},
+	v1beta1.ReasonDetached:               {ofNode: true},
+	v1beta1.ReasonLifecycleHookPending:   {ofNode: true},
+	v1beta1.ReasonLifecycleActionSent:    {ofNode: true},
+	v1beta1.ReasonLifecycleHookCompleted: {ofNode: true},
 }

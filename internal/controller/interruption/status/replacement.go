@@ -3,12 +3,12 @@ package status
 import (
 	"slices"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // SetReplacement notes the state of the replacement.
-func (u *Update) SetReplacement(s *v1alpha1.ReplacementStatus) {
+func (u *Update) SetReplacement(s *v1beta1.ReplacementStatus) {
 	was := u.Drain().Replacement
 	if s == nil {
 		return
@@ -18,22 +18,22 @@ func (u *Update) SetReplacement(s *v1alpha1.ReplacementStatus) {
 		return
 	}
 	switch s.Phase {
-	case v1alpha1.ReplacementOrdered:
-		u.Record(v1alpha1.ReasonReplacementOrdered, s.Message)
-	case v1alpha1.ReplacementReady:
-		u.Record(v1alpha1.ReasonReplacementReady, s.Message)
-	case v1alpha1.ReplacementRetrying, v1alpha1.ReplacementFailed:
-		u.Record(v1alpha1.ReasonReplacementFailed, s.Message)
-	case v1alpha1.NoReplacement:
+	case v1beta1.ReplacementOrdered:
+		u.Record(v1beta1.ReasonReplacementOrdered, s.Message)
+	case v1beta1.ReplacementReady:
+		u.Record(v1beta1.ReasonReplacementReady, s.Message)
+	case v1beta1.ReplacementRetrying, v1beta1.ReplacementFailed:
+		u.Record(v1beta1.ReasonReplacementFailed, s.Message)
+	case v1beta1.NoReplacement:
 		if !isExpected(s) {
-			u.Record(v1alpha1.ReasonNotReplaced, s.Message)
+			u.Record(v1beta1.ReasonNotReplaced, s.Message)
 		}
 	}
 }
 
 // isExpected reports whether there is no replacement for a reason that needs no
 // timeline entry.
-func isExpected(s *v1alpha1.ReplacementStatus) bool {
+func isExpected(s *v1beta1.ReplacementStatus) bool {
 	return slices.Contains([]string{
 		replacement.ReasonNoPods, replacement.ReasonInstanceGone, replacement.ReasonNoKarpenter, replacement.ReasonNoNodeClaim,
 		replacement.ReasonGroupReplaces, replacement.ReasonNoGroup, replacement.ReasonSurvives,
@@ -42,8 +42,8 @@ func isExpected(s *v1alpha1.ReplacementStatus) bool {
 
 // isNotNeeded reports whether there is no replacement because the pods have room, or
 // there are none to move.
-func isNotNeeded(s *v1alpha1.ReplacementStatus) bool {
-	return s.Phase == v1alpha1.NoReplacement &&
+func isNotNeeded(s *v1beta1.ReplacementStatus) bool {
+	return s.Phase == v1beta1.NoReplacement &&
 		(s.Reason == replacement.ReasonRoom || s.Reason == replacement.ReasonNoPods || s.Reason == replacement.ReasonGroupReplaces)
 }
 
@@ -53,5 +53,5 @@ func (u *Update) setReplaced() {
 	if s == nil {
 		return
 	}
-	u.setCondition(v1alpha1.ConditionReplaced, s.Phase == v1alpha1.ReplacementReady || isNotNeeded(s), s.Reason, s.Message)
+	u.setCondition(v1beta1.ConditionReplaced, s.Phase == v1beta1.ReplacementReady || isNotNeeded(s), s.Reason, s.Message)
 }

@@ -3,7 +3,7 @@ package status
 import (
 	"slices"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // RevertEvicted reverts all pods that were marked as evicted.
@@ -15,7 +15,7 @@ func (u *Update) RevertEvicted() {
 }
 
 // revertEvicted reverts a pod that was marked as evicted, and removes its events.
-func (u *Update) revertEvicted(left *v1alpha1.PendingPod) {
+func (u *Update) revertEvicted(left *v1beta1.PendingPod) {
 	was, marked := u.markedEvicted[left.UID]
 	if !marked {
 		return
@@ -24,7 +24,7 @@ func (u *Update) revertEvicted(left *v1alpha1.PendingPod) {
 	*left = was
 	delete(u.markedEvicted, pod)
 	isEviction := func(e event) bool {
-		return e.pod != nil && e.pod.UID == pod && slices.Contains([]string{v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonDeleted, v1alpha1.ReasonEvicted}, e.Reason)
+		return e.pod != nil && e.pod.UID == pod && slices.Contains([]string{v1beta1.ReasonProtectionOverridden, v1beta1.ReasonDeleted, v1beta1.ReasonEvicted}, e.Reason)
 	}
 	u.writtenEvents, u.events, u.timelineDirty = slices.DeleteFunc(u.writtenEvents, isEviction), slices.DeleteFunc(u.events, isEviction), true
 }

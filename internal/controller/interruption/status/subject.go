@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -27,7 +27,7 @@ func (u *Update) Subject() hooks.Subject {
 }
 
 // drainID identifies a drain by its start time; empty: it has not begun.
-func drainID(s *v1alpha1.InterruptionStatus) string {
+func drainID(s *v1beta1.InterruptionStatus) string {
 	if begun := record.Begun(s); !begun.IsZero() {
 		return fmt.Sprint(begun.UnixMicro())
 	}
@@ -36,7 +36,7 @@ func drainID(s *v1alpha1.InterruptionStatus) string {
 
 // ForTimeline begins an update that leaves the drain as it is, such as one of
 // status.notifications.
-func ForTimeline(in *v1alpha1.Interruption, now time.Time) *Update {
+func ForTimeline(in *v1beta1.Interruption, now time.Time) *Update {
 	u := &Update{now: now, before: in.DeepCopy(), after: in}
 	u.entries = u.before.Status.Timeline
 	return u

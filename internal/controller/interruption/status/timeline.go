@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // event is a timeline entry; if it is about a pod, also which pod and what happened.
 type event struct {
-	v1alpha1.TimelineEntry
+	v1beta1.TimelineEntry
 	pod  *corev1.ObjectReference
 	what string
 }
@@ -44,13 +44,13 @@ func (u *Update) RecordAt(at time.Time, reason, message string) {
 	if record.IsDrill(u.after) {
 		message = drillPrefix + message
 	}
-	entry := v1alpha1.TimelineEntry{Time: MicroTime(at), Reason: reason, Message: Clip(message)}
+	entry := v1beta1.TimelineEntry{Time: MicroTime(at), Reason: reason, Message: Clip(message)}
 	u.events, u.timelineDirty = append(u.events, event{TimelineEntry: entry}), true
 	u.material = u.material || !reasons[reason].transitional
 }
 
 // recordPod notes what happened to a pod.
-func (u *Update) recordPod(reason string, left v1alpha1.PendingPod, what string) {
+func (u *Update) recordPod(reason string, left v1beta1.PendingPod, what string) {
 	u.Record(reason, podName(left)+" "+what)
 	last := &u.events[len(u.events)-1]
 	last.what, last.pod = what, &corev1.ObjectReference{
@@ -73,7 +73,7 @@ func (u *Update) recordNames(reason, what string, names []string) {
 
 // recordEach notes for each pod why it is held back, and how many there are beyond the
 // bound.
-func (u *Update) recordEach(reason string, pods []v1alpha1.PendingPod) {
+func (u *Update) recordEach(reason string, pods []v1beta1.PendingPod) {
 	for _, left := range pods[:min(len(pods), maxNames)] {
 		u.recordPod(reason, left, left.Reason)
 	}
@@ -144,7 +144,7 @@ func groupPods(all []event, maxLen int, key func(event) string) []event {
 }
 
 // trim keeps a timeline within its bound: the first entries and the latest.
-func trim(t []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
+func trim(t []v1beta1.TimelineEntry) []v1beta1.TimelineEntry {
 	if over := len(t) - maxTimeline; over > 0 {
 		return append(t[:keepFirst:keepFirst], t[keepFirst+over:]...)
 	}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -18,16 +18,16 @@ import (
 // in a Kubernetes Event.
 func TestOneEntryForSeveralPods(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
-	pod := func(i int) v1alpha1.PendingPod {
-		return v1alpha1.PendingPod{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
+	pod := func(i int) v1beta1.PendingPod {
+		return v1beta1.PendingPod{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
 	}
-	u := NewUpdate(&v1alpha1.Interruption{Status: v1alpha1.InterruptionStatus{Timeline: []v1alpha1.TimelineEntry{{Message: "before"}}}}, now)
-	u.Record(v1alpha1.ReasonCordoned, "cordoned")
-	u.recordPod(v1alpha1.ReasonEvicted, pod(0), "goes now")
-	u.recordPod(v1alpha1.ReasonEvicted, pod(1), "goes now: alone")
-	u.recordPod(v1alpha1.ReasonProtectionOverridden, pod(2), "goes now")
-	u.recordPod(v1alpha1.ReasonEvicted, pod(3), "goes now")
-	u.Record(v1alpha1.ReasonDrained, "drained")
+	u := NewUpdate(&v1beta1.Interruption{Status: v1beta1.InterruptionStatus{Timeline: []v1beta1.TimelineEntry{{Message: "before"}}}}, now)
+	u.Record(v1beta1.ReasonCordoned, "cordoned")
+	u.recordPod(v1beta1.ReasonEvicted, pod(0), "goes now")
+	u.recordPod(v1beta1.ReasonEvicted, pod(1), "goes now: alone")
+	u.recordPod(v1beta1.ReasonProtectionOverridden, pod(2), "goes now")
+	u.recordPod(v1beta1.ReasonEvicted, pod(3), "goes now")
+	u.Record(v1beta1.ReasonDrained, "drained")
 	u.buildTimeline()
 	want := []string{
 		"before", "cordoned", "goes now (2 pods: default/pod-0, default/pod-3)", "default/pod-1 goes now: alone", "default/pod-2 goes now", "drained",
@@ -40,7 +40,7 @@ func TestOneEntryForSeveralPods(t *testing.T) {
 	}
 
 	left := pod(3)
-	u.markedEvicted = map[types.UID]v1alpha1.PendingPod{left.UID: left}
+	u.markedEvicted = map[types.UID]v1beta1.PendingPod{left.UID: left}
 	u.revertEvicted(&left)
 	u.buildTimeline()
 	want = []string{"before", "cordoned", "default/pod-0 goes now", "default/pod-1 goes now: alone", "default/pod-2 goes now", "drained"}
@@ -52,12 +52,12 @@ func TestOneEntryForSeveralPods(t *testing.T) {
 // Each pod is named, in entries within the limit of the CRD, for any number of pods and any
 // length of names.
 func TestEntriesNameAllPods(t *testing.T) {
-	u := NewUpdate(&v1alpha1.Interruption{}, time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
+	u := NewUpdate(&v1beta1.Interruption{}, time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
 	var names []string
 	for i := range 40 {
 		name := fmt.Sprintf("%s-%d", strings.Repeat("p", 1+5*i), i)
 		names = append(names, "default/"+name)
-		u.recordPod(v1alpha1.ReasonEvicted, v1alpha1.PendingPod{Namespace: "default", Name: name}, "goes now")
+		u.recordPod(v1beta1.ReasonEvicted, v1beta1.PendingPod{Namespace: "default", Name: name}, "goes now")
 	}
 	u.buildTimeline()
 	var listed []string
@@ -85,7 +85,7 @@ func messages(u *Update) (all []string) {
 func TestOneEventForSeveralPods(t *testing.T) {
 	of := func(name, what string) event {
 		return event{
-			TimelineEntry: v1alpha1.TimelineEntry{Time: MicroTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)), Reason: v1alpha1.ReasonEvicted, Message: drillPrefix + name + " " + what},
+			TimelineEntry: v1beta1.TimelineEntry{Time: MicroTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)), Reason: v1beta1.ReasonEvicted, Message: drillPrefix + name + " " + what},
 			pod:           &corev1.ObjectReference{Namespace: "default", Name: name}, what: what,
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -24,17 +24,17 @@ import (
 type Update struct {
 	now time.Time
 	// before is the object as it was read, and after each write as it was written.
-	before *v1alpha1.Interruption
-	after  *v1alpha1.Interruption
+	before *v1beta1.Interruption
+	after  *v1beta1.Interruption
 	// was is the status that the pass observed. Unlike before it has no status of an
 	// interruption that was completed earlier.
-	was  v1alpha1.InterruptionStatus
+	was  v1beta1.InterruptionStatus
 	node *corev1.Node
 	// pass is nil until SetDecision was called.
 	pass *Pass
 	// entries is the timeline as read; events are those of this pass that are not
 	// written yet, and writtenEvents those that are.
-	entries               []v1alpha1.TimelineEntry
+	entries               []v1beta1.TimelineEntry
 	events, writtenEvents []event
 	// timelineDirty is set while the timeline lacks an event of this pass.
 	timelineDirty bool
@@ -44,7 +44,7 @@ type Update struct {
 	written  bool
 	// markedEvicted are the entries of the pods that this pass reported as evicted, as
 	// they were before.
-	markedEvicted map[types.UID]v1alpha1.PendingPod
+	markedEvicted map[types.UID]v1beta1.PendingPod
 	// podEvents are events about pods that are not in the timeline yet.
 	podEvents []podEvent
 	// moved and lost count the pods that this pass found to be so.
@@ -53,7 +53,7 @@ type Update struct {
 
 // Pass is what a pass observed and decided.
 type Pass struct {
-	Interruption *v1alpha1.Interruption
+	Interruption *v1beta1.Interruption
 	// Node is nil where the instance has none.
 	Node     *corev1.Node
 	NodeName string
@@ -70,7 +70,7 @@ type Pods struct {
 	// Known is false until the pods are listed.
 	Known       bool
 	Gates       []drain.Gate
-	Replacement *v1alpha1.ReplacementStatus
+	Replacement *v1beta1.ReplacementStatus
 }
 
 // Outcome is what the steps of a pass did.
@@ -89,14 +89,14 @@ type Outcome struct {
 	Waits string
 	// Stage is the phase before anything was done to the node: AwaitingApproval or
 	// Queued; empty otherwise.
-	Stage v1alpha1.Phase
+	Stage v1beta1.Phase
 	// Rescheduled is set once a node whose drain had begun was restored, because the
 	// deadline was moved.
 	Rescheduled bool
 	// Released is set once a node that need not be drained any more was restored.
 	Released bool
 	// Hooks is the progress of the hooks; nil where no hook was run.
-	Hooks []v1alpha1.HookStatus
+	Hooks []v1beta1.HookStatus
 	// Paused says which pause stops the action; empty: none does.
 	Paused string
 	// Terminated is set once the termination of the instance was requested in this pass.
@@ -118,22 +118,22 @@ type Outcome struct {
 // NewUpdate begins the update of an Interruption. It writes into the object. A notice
 // that comes after an earlier interruption of the same instance was completed begins a
 // new one.
-func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
-	u := &Update{now: now, before: in.DeepCopy(), after: in, markedEvicted: map[types.UID]v1alpha1.PendingPod{}}
+func NewUpdate(in *v1beta1.Interruption, now time.Time) *Update {
+	u := &Update{now: now, before: in.DeepCopy(), after: in, markedEvicted: map[types.UID]v1beta1.PendingPod{}}
 	u.entries = u.before.Status.Timeline
 	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, HandledNotices: in.Status.HandledNotices}
-		u.Record(v1alpha1.ReasonReopened, "a new notice came after the earlier interruption was over")
+		in.Status = v1beta1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, HandledNotices: in.Status.HandledNotices}
+		u.Record(v1beta1.ReasonReopened, "a new notice came after the earlier interruption was over")
 	}
 	u.was = *in.Status.DeepCopy()
 	return u
 }
 
 // Status is the status that is being built.
-func (u *Update) Status() *v1alpha1.InterruptionStatus { return &u.after.Status }
+func (u *Update) Status() *v1beta1.InterruptionStatus { return &u.after.Status }
 
 // Drain is the drain of the status that is being built.
-func (u *Update) Drain() *v1alpha1.DrainStatus { return record.EnsureDrain(&u.after.Status) }
+func (u *Update) Drain() *v1beta1.DrainStatus { return record.EnsureDrain(&u.after.Status) }
 
 // Changed reports whether the status differs from the one that was written.
 func (u *Update) Changed() bool {
@@ -152,7 +152,7 @@ func (u *Update) SetDecision(p Pass) {
 	u.recordNotices(p.Interruption)
 	u.pruneAnswered()
 	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
-		u.Record(v1alpha1.ReasonDecided, d.Message)
+		u.Record(v1beta1.ReasonDecided, d.Message)
 	}
 	decision := d.Decision // its message may have changed
 	s.Decision = &decision
@@ -177,13 +177,13 @@ func (u *Update) SetPods(p Pods) {
 	}
 }
 
-func sameDecision(a, b v1alpha1.Decision) bool {
+func sameDecision(a, b v1beta1.Decision) bool {
 	return a.Action == b.Action && a.Policy == b.Policy && a.Rule == b.Rule &&
 		a.EffectivePolicy == b.EffectivePolicy && a.Strategy == b.Strategy && a.Replacement == b.Replacement
 }
 
 // recordNotices adds a timeline entry for each notice that has none.
-func (u *Update) recordNotices(in *v1alpha1.Interruption) {
+func (u *Update) recordNotices(in *v1beta1.Interruption) {
 	notices, s := in.Spec.Notices, &u.after.Status
 	first := 0
 	if s.LastNoticeID != "" {
@@ -195,9 +195,9 @@ func (u *Update) recordNotices(in *v1alpha1.Interruption) {
 		}
 	}
 	for _, n := range notices[first:] {
-		reason, text := v1alpha1.ReasonNoticeReceived, n.Kind+" by "+n.Source
+		reason, text := v1beta1.ReasonNoticeReceived, n.Kind+" by "+n.Source
 		if n.Withdrawn {
-			reason, text = v1alpha1.ReasonWithdrawn, n.Kind+" withdrawn by "+n.Source
+			reason, text = v1beta1.ReasonWithdrawn, n.Kind+" withdrawn by "+n.Source
 		}
 		if n.Description != "" {
 			text += ": " + n.Description
@@ -225,7 +225,7 @@ func (u *Update) Apply(o Outcome) {
 	u.recordEndings(o)
 	if o.Completed && u.after.Status.CompletionTime == nil {
 		u.complete()
-		u.Record(v1alpha1.ReasonCompleted, u.summary())
+		u.Record(v1beta1.ReasonCompleted, u.summary())
 	}
 	u.after.Status.Phase = phase(&u.after.Status, o.Stage, u.pass.Decision.Withdrawn, u.pass.Node != nil, u.now)
 }
@@ -235,7 +235,7 @@ func (u *Update) Apply(o Outcome) {
 func (u *Update) pruneAnswered() {
 	s := &u.after.Status
 	s.HandledNotices = slices.DeleteFunc(slices.Clone(s.HandledNotices), func(id string) bool {
-		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == id })
+		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1beta1.Notice) bool { return n.ID == id })
 	})
 }
 

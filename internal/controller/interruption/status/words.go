@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -16,7 +16,7 @@ import (
 func (u *Update) summary() string {
 	pods := u.Drain().Pods
 	if d := u.after.Status.Decision; !record.Drains(d.Action) || len(u.after.Status.Conditions) > 0 &&
-		meta.FindStatusCondition(u.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
+		meta.FindStatusCondition(u.after.Status.Conditions, v1beta1.ConditionDrained) == nil {
 		return "nothing is left to do"
 	}
 	text := fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
@@ -40,7 +40,7 @@ func (u *Update) slack() string {
 }
 
 // departure names a pod that left, with the time that it took.
-func departure(left v1alpha1.PendingPod, now time.Time) string {
+func departure(left v1beta1.PendingPod, now time.Time) string {
 	if left.EvictionTime == nil || left.GraceSeconds == nil {
 		return podName(left)
 	}
@@ -48,7 +48,7 @@ func departure(left v1alpha1.PendingPod, now time.Time) string {
 	return fmt.Sprintf("%s (%s of %ds grace)", podName(left), took, *left.GraceSeconds)
 }
 
-func podName(left v1alpha1.PendingPod) string { return left.Namespace + "/" + left.Name }
+func podName(left v1beta1.PendingPod) string { return left.Namespace + "/" + left.Name }
 
 // text says what happened to the pods of the group.
 func (g *podGroup) text() string {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
@@ -69,7 +69,7 @@ func (w *Writer) Finish(ctx context.Context, u *Update) (flushAt time.Time, err 
 // finished.
 func (w *Writer) Write(ctx context.Context, u *Update) error {
 	u.buildTimeline()
-	if d := u.after.Status.Drain; d != nil && equality.Semantic.DeepEqual(*d, v1alpha1.DrainStatus{}) {
+	if d := u.after.Status.Drain; d != nil && equality.Semantic.DeepEqual(*d, v1beta1.DrainStatus{}) {
 		u.after.Status.Drain = nil
 	}
 	if isNegligible(&u.before.Status, &u.after.Status) {
@@ -92,7 +92,7 @@ func (w *Writer) Write(ctx context.Context, u *Update) error {
 // patch writes the status of an Interruption that has not changed since it was read,
 // and returns its new version. A JSON patch (RFC 6902) replaces the status as a whole,
 // which costs the API server less than a merge patch. The response is metadata only.
-func (w *Writer) patch(ctx context.Context, in *v1alpha1.Interruption, status *v1alpha1.InterruptionStatus) (version string, err error) {
+func (w *Writer) patch(ctx context.Context, in *v1beta1.Interruption, status *v1beta1.InterruptionStatus) (version string, err error) {
 	patch, err := json.Marshal([]any{
 		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": in.ResourceVersion}, // else: a conflict
 		map[string]any{"op": "add", "path": "/status", "value": status},
@@ -101,7 +101,7 @@ func (w *Writer) patch(ctx context.Context, in *v1alpha1.Interruption, status *v
 		return "", fmt.Errorf("writing the status as JSON: %w", err)
 	}
 	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: in.Name}}
-	answer.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Interruption"))
+	answer.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("Interruption"))
 	if err := w.Client.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		return "", err
 	}
@@ -133,12 +133,12 @@ func (w *Writer) deferUntil(u *Update) time.Time {
 
 // isTransitional reports whether two versions of a status differ only in counts,
 // messages, the timeline and the state of pods that are listed already.
-func isTransitional(was, is *v1alpha1.InterruptionStatus) bool {
+func isTransitional(was, is *v1beta1.InterruptionStatus) bool {
 	return equality.Semantic.DeepEqual(materialPart(was), materialPart(is))
 }
 
 // materialPart returns the part of a status that is written at once.
-func materialPart(s *v1alpha1.InterruptionStatus) *v1alpha1.InterruptionStatus {
+func materialPart(s *v1beta1.InterruptionStatus) *v1beta1.InterruptionStatus {
 	m := s.DeepCopy()
 	m.Timeline, m.LastNoticeID = nil, ""
 	if m.Decision != nil {
@@ -151,12 +151,12 @@ func materialPart(s *v1alpha1.InterruptionStatus) *v1alpha1.InterruptionStatus {
 	if m.Drain == nil {
 		return m
 	}
-	m.Drain.Pods = v1alpha1.PodCounts{}
+	m.Drain.Pods = v1beta1.PodCounts{}
 	m.Drain.PendingPods = nil
 	if m.Drain.Replacement != nil {
 		m.Drain.Replacement.Message = ""
 	}
-	if equality.Semantic.DeepEqual(*m.Drain, v1alpha1.DrainStatus{}) {
+	if equality.Semantic.DeepEqual(*m.Drain, v1beta1.DrainStatus{}) {
 		m.Drain = nil
 	}
 	return m
@@ -168,7 +168,7 @@ const maxCorrection = 5 * time.Second
 
 // isNegligible reports whether two versions of a status differ at most in the order of
 // pods and in the second at which they were evicted. The next write corrects that.
-func isNegligible(was, is *v1alpha1.InterruptionStatus) bool {
+func isNegligible(was, is *v1beta1.InterruptionStatus) bool {
 	if was.Drain == nil || is.Drain == nil || len(was.Drain.PendingPods) != len(is.Drain.PendingPods) {
 		return equality.Semantic.DeepEqual(was, is)
 	}
@@ -187,8 +187,8 @@ func isNegligible(was, is *v1alpha1.InterruptionStatus) bool {
 }
 
 // byUID returns pods in an order that does not depend on the plan.
-func byUID(pods []v1alpha1.PendingPod) []v1alpha1.PendingPod {
-	return slices.SortedFunc(slices.Values(pods), func(a, b v1alpha1.PendingPod) int { return strings.Compare(string(a.UID), string(b.UID)) })
+func byUID(pods []v1beta1.PendingPod) []v1beta1.PendingPod {
+	return slices.SortedFunc(slices.Values(pods), func(a, b v1beta1.PendingPod) int { return strings.Compare(string(a.UID), string(b.UID)) })
 }
 
 // emit emits one Kubernetes Event for a timeline entry, about the object that it

@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // The status is replaced as a whole, and only if nothing has changed since it was read.
 func TestStatusPatchUsesReadVersion(t *testing.T) {
-	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-a"}, Status: v1alpha1.InterruptionStatus{Kind: "SpotInterruption"}}
+	in := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-a"}, Status: v1beta1.InterruptionStatus{Kind: "SpotInterruption"}}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := v1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(in).WithStatusSubresource(in).Build()
@@ -24,18 +24,18 @@ func TestStatusPatchUsesReadVersion(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(in), in); err != nil {
 		t.Fatal(err)
 	}
-	version, err := w.patch(t.Context(), in, &v1alpha1.InterruptionStatus{Phase: v1alpha1.PhaseDraining})
+	version, err := w.patch(t.Context(), in, &v1beta1.InterruptionStatus{Phase: v1beta1.PhaseDraining})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.patch(t.Context(), in, &v1alpha1.InterruptionStatus{Phase: v1alpha1.PhaseDrained}); !apierrors.IsConflict(err) {
+	if _, err := w.patch(t.Context(), in, &v1beta1.InterruptionStatus{Phase: v1beta1.PhaseDrained}); !apierrors.IsConflict(err) {
 		t.Errorf("for a version that was replaced: %v, want a conflict", err)
 	}
-	var now v1alpha1.Interruption
+	var now v1beta1.Interruption
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(in), &now); err != nil {
 		t.Fatal(err)
 	}
-	if now.ResourceVersion != version || now.Status.Phase != v1alpha1.PhaseDraining || now.Status.Kind != "" {
+	if now.ResourceVersion != version || now.Status.Phase != v1beta1.PhaseDraining || now.Status.Kind != "" {
 		t.Errorf("version %s, want %s; status %+v", now.ResourceVersion, version, now.Status)
 	}
 }

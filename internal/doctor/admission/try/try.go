@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -20,11 +20,11 @@ const tested = "lifeboat-doctor"
 // Interruption writes an approval in another user's name.
 func Interruption(ctx context.Context, c client.Client) error {
 	now := time.Now()
-	return c.Create(ctx, &v1alpha1.Interruption{
+	return c.Create(ctx, &v1beta1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: "i-00000000000000000"},
-		Spec: v1alpha1.InterruptionSpec{
-			InstanceID: "i-00000000000000000", Approval: &v1alpha1.UserAction{By: tested, Time: metav1.NewMicroTime(now)},
-			Notices: []v1alpha1.Notice{{
+		Spec: v1beta1.InterruptionSpec{
+			InstanceID: "i-00000000000000000", Approval: &v1beta1.UserAction{By: tested, Time: metav1.NewMicroTime(now)},
+			Notices: []v1beta1.Notice{{
 				ID: tested, Kind: notice.KindRebalanceRecommendation, Source: notice.SourceQueue, Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
 			}},
 		},

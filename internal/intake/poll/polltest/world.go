@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
@@ -57,10 +57,10 @@ func New(t testing.TB) *World {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w.Kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Interruption{}, &v1alpha1.NodeNotice{}).
+	w.Kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta1.Interruption{}, &v1beta1.NodeNotice{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				return w.call(&w.reads, func() error { return c.Get(ctx, key, o, opts...) })
@@ -131,9 +131,9 @@ func (w *World) isAway() bool {
 func NodeName(id string) string { return "node-" + id }
 
 // Written returns what the agent of an instance's node has written.
-func (w *World) Written(id string) []v1alpha1.MetadataNotice {
+func (w *World) Written(id string) []v1beta1.MetadataNotice {
 	w.t.Helper()
-	var list v1alpha1.NodeNoticeList
+	var list v1beta1.NodeNoticeList
 	if err := w.Kube.List(context.Background(), &list); err != nil {
 		w.t.Fatal(err)
 	}
@@ -257,9 +257,9 @@ func (w *World) Spent() (reads, writes int) {
 }
 
 // Notices returns the recorded notices of an instance.
-func (w *World) Notices(id string) []v1alpha1.Notice {
+func (w *World) Notices(id string) []v1beta1.Notice {
 	w.t.Helper()
-	var list v1alpha1.InterruptionList
+	var list v1beta1.InterruptionList
 	if err := w.Kube.List(context.Background(), &list); err != nil {
 		w.t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func (w *World) IDs(id string) []string {
 // Finish completes the record of an instance, as the controller would.
 func (w *World) Finish(id string) {
 	w.t.Helper()
-	record := &v1alpha1.Interruption{}
+	record := &v1beta1.Interruption{}
 	if err := w.Kube.Get(context.Background(), client.ObjectKey{Name: id}, record); err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
-// Package v1alpha1 holds Lifeboat's API: Interruption, InterruptionPolicy and
+// Package v1beta1 holds Lifeboat's API: Interruption, InterruptionPolicy and
 // NodeGroup, and the names of their phases, conditions, reasons, labels, taints
 // and annotations. It has no logic and imports only Kubernetes API machinery,
 // so that other projects can vendor it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=lifeboat.dev
-package v1alpha1
+package v1beta1
