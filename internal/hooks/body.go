@@ -95,11 +95,17 @@ func Body(w v1beta1.Webhook, s Subject, values map[string]string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	all, secret := newMessage(s).fields(), fields{}
-	for name := range w.ValuesFrom {
-		secret[name] = values[name]
+	all := newMessage(s).fields()
+	if len(w.ValuesFrom) > 0 {
+		secrets := fields{}
+		for name := range w.ValuesFrom {
+			if len(values[name]) > maxSecret {
+				return nil, fmt.Errorf("the value of valuesFrom %s is longer than %d bytes: name another entry of the Secret", name, maxSecret)
+			}
+			secrets[name] = secret(values[name])
+		}
+		all["Values"] = secrets
 	}
-	all["Values"] = secret
 	text, err := t.execute(all)
 	if err != nil {
 		return nil, fmt.Errorf("rendering the body: %w", err)

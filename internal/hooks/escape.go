@@ -1,6 +1,9 @@
 package hooks
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -17,6 +20,31 @@ func (o outside) MarshalJSON() ([]byte, error) { return marshal(o.String()) }
 
 // verbatim is JSON. It is written as it is, also inside of a JSON string.
 type verbatim string
+
+// secret is a value from a Secret. A template can only write it. A function or a condition could
+// tell the policy's author, who may not read the Secret, parts of it: by the response's status
+// or by an error.
+type secret string
+
+// maxSecret is the largest value of valuesFrom, in bytes.
+const maxSecret = 4 << 10
+
+var errSecret = errors.New("a value of valuesFrom can only be written, as {{.Values.NAME}}: no function and no condition may use it")
+
+// rejectSecrets returns an error if one of the values is a secret or contains one.
+func rejectSecrets(values ...any) error {
+	for _, v := range values {
+		switch v := v.(type) {
+		case secret:
+			return errSecret
+		case fields:
+			if err := rejectSecrets(slices.Collect(maps.Values(v))...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // markup are the characters that begin links and mentions in Slack (Slack documentation,
 // "Formatting text for app surfaces") and tags in HTML. Unescaped, a text such as <!channel>

@@ -92,6 +92,7 @@ func declares(pipe *parse.PipeNode) error {
 // run is the execution of a template.
 type run struct {
 	out       strings.Builder
+	size      int // of out, in bytes; each secret counts as maxSecret
 	json      jsonState
 	functions map[string]function
 }
@@ -129,6 +130,9 @@ func (r *run) node(node parse.Node, dot any) error {
 		if _, is := v.(fields); is {
 			return fmt.Errorf("line %d: %s is not a single value: use one of its fields, or put json before it", n.Line, n.Pipe)
 		}
+		if value, is := v.(secret); is {
+			return r.writeSecret(string(value))
+		}
 		return r.write(r.text(v))
 	case *parse.IfNode:
 		return r.branch(&n.BranchNode, dot, func(any) any { return dot })
@@ -142,6 +146,9 @@ func (r *run) node(node parse.Node, dot any) error {
 func (r *run) branch(n *parse.BranchNode, dot any, inner func(any) any) error {
 	v, err := r.pipe(n.Pipe, dot)
 	if err != nil {
+		return fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	if err := rejectSecrets(v); err != nil {
 		return fmt.Errorf("line %d: %w", n.Line, err)
 	}
 	if isTrue(v) {
@@ -161,11 +168,22 @@ func (r *run) text(v any) string {
 }
 
 func (r *run) write(text string) error {
-	if r.out.Len()+len(text) > MaxBody {
+	if r.size += len(text); r.size > MaxBody {
 		return errTooLong
 	}
 	r.out.WriteString(text)
 	r.json.next(text)
+	return nil
+}
+
+// writeSecret writes a secret. Neither the size nor what follows depends on its content, so that
+// no error does.
+func (r *run) writeSecret(value string) error {
+	if r.size += maxSecret; r.size > MaxBody {
+		return errTooLong
+	}
+	r.out.WriteString(r.text(value))
+	r.json.begun, r.json.backslash = true, false
 	return nil
 }
 
@@ -199,7 +217,11 @@ func (r *run) command(c *parse.CommandNode, dot any, piped []any) (any, error) {
 		}
 		args = append(args, v)
 	}
-	return r.functions[name.Ident](append(args, piped...)) // the parser accepts only known names
+	args = append(args, piped...)
+	if err := rejectSecrets(args...); err != nil {
+		return nil, err
+	}
+	return r.functions[name.Ident](args) // the parser accepts only known names
 }
 
 func (r *run) value(node parse.Node, dot any) (any, error) {
