@@ -119,6 +119,9 @@ const (
 	// while there is time. The value is "true", or a duration counted from the
 	// pod's start.
 	AnnotationDoNotDisrupt = "lifeboat.dev/do-not-disrupt"
+	// AnnotationKarpenterDoNotDisrupt on a pod means the same. On a Node only the value
+	// "true" counts: it holds voluntary drains (Karpenter documentation, "Disruption").
+	AnnotationKarpenterDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	// LabelSurged on a pod says that its successor started first. Lifeboat has
 	// removed the pod from its ReplicaSet, whose name is the label's value. The
 	// pod is evicted when the successor is Ready.

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// annotationKarpenter is Karpenter's do-not-disrupt annotation, with the same values as
-	// Lifeboat's (Karpenter documentation, "Disruption").
-	annotationKarpenter = "karpenter.sh/do-not-disrupt"
 	// annotationAutoscaler is the Cluster Autoscaler's annotation; "false" holds a pod (Cluster
 	// Autoscaler FAQ).
 	annotationAutoscaler = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -34,7 +31,7 @@ func (h hold) endsBefore(t time.Time) bool {
 // holdOf returns the annotation that holds the pod the longest from now.
 func holdOf(pod *corev1.Pod, now time.Time) hold {
 	var h hold
-	for _, key := range []string{v1beta1.AnnotationDoNotDisrupt, annotationKarpenter} {
+	for _, key := range []string{v1beta1.AnnotationDoNotDisrupt, v1beta1.AnnotationKarpenterDoNotDisrupt} {
 		value, ok := pod.Annotations[key]
 		if !ok || value == "false" {
 			continue

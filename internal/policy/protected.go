@@ -9,15 +9,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// annotationProtected on a Node holds voluntary disruption only, and only the value "true"
-// counts (Karpenter documentation, "Disruption", node-level controls). Karpenter copies it from
-// the NodeClaim at registration, and reads only the Node's after that.
-const annotationProtected = "karpenter.sh/do-not-disrupt"
-
 // IsProtected reports whether the owner of a node asked for no voluntary disruption of it.
+// Karpenter copies the annotation from the NodeClaim at registration, and reads only the Node's
+// after that.
 // Lifeboat itself sets the annotation on a replacement until the pods have landed there.
 func IsProtected(node *corev1.Node) bool {
-	return node != nil && node.Annotations[annotationProtected] == "true" && node.Labels[v1beta1.LabelReplacesInstance] == ""
+	return node != nil && node.Annotations[v1beta1.AnnotationKarpenterDoNotDisrupt] == "true" && node.Labels[v1beta1.LabelReplacesInstance] == ""
 }
 
 // spareProtected holds what is voluntary on a protected node. A rebalance recommendation may
@@ -30,11 +27,11 @@ func (q *matchContext) spareProtected(c match, hasBegun bool) match {
 	}
 	switch q.notice.Kind {
 	case notice.KindRebalanceRecommendation:
-		c.because += fmt.Sprintf("; it says %s, but the node has %s, and EC2 may not take the instance", c.action, annotationProtected)
+		c.because += fmt.Sprintf("; it says %s, but the node has %s, and EC2 may not take the instance", c.action, v1beta1.AnnotationKarpenterDoNotDisrupt)
 		c.action = v1beta1.ActionNotify
 	case notice.KindScheduledChange:
 		if c.notBefore > lead {
-			c.because += fmt.Sprintf("; its notBefore %s does not count, since the node has %s", span(c.notBefore), annotationProtected)
+			c.because += fmt.Sprintf("; its notBefore %s does not count, since the node has %s", span(c.notBefore), v1beta1.AnnotationKarpenterDoNotDisrupt)
 		}
 		c.notBefore = c.lead()
 	}

@@ -106,7 +106,7 @@ func (f Facts) claim(extra, all []requirement) *unstructured.Unstructured {
 			annotations[key] = value
 		}
 	}
-	annotations[AnnotationDoNotDisrupt], annotations[v1beta1.AnnotationInterruption] = "true", f.Interruption
+	annotations[v1beta1.AnnotationKarpenterDoNotDisrupt], annotations[v1beta1.AnnotationInterruption] = "true", f.Interruption
 
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{

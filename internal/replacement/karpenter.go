@@ -23,10 +23,6 @@ const (
 	Version = "v1"
 	// LabelNodePool on a Node or NodeClaim names its NodePool.
 	LabelNodePool = "karpenter.sh/nodepool"
-	// AnnotationDoNotDisrupt prevents Karpenter from removing a node as empty
-	// or too expensive. After registration only the Node's annotation counts,
-	// not the NodeClaim's.
-	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	// AnnotationTermination on a deleting NodeClaim is the RFC 3339 time at
 	// which Karpenter removes its pods regardless of PodDisruptionBudgets.
 	AnnotationTermination = "karpenter.sh/nodeclaim-termination-timestamp"

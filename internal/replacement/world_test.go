@@ -92,7 +92,7 @@ func our(change ...func(*Claim)) *Claim {
 	c := &Claim{
 		Name: "web-lb-0a1b2c3d4e5f60718", UID: "our-uid",
 		Labels:      map[string]string{LabelNodePool: "web", v1beta1.LabelReplacesInstance: instance},
-		Annotations: map[string]string{AnnotationDoNotDisrupt: "true", v1beta1.AnnotationInterruption: instance},
+		Annotations: map[string]string{v1beta1.AnnotationKarpenterDoNotDisrupt: "true", v1beta1.AnnotationInterruption: instance},
 	}
 	for _, f := range change {
 		f(c)

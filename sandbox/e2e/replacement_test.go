@@ -76,7 +76,7 @@ func (r *rig) replacesFirst(kill bool) {
 		if err := r.client.Get(ctx, client.ObjectKey{Name: s.Drain.Replacement.NodeName}, &node); err != nil {
 			return false, err
 		}
-		_, protected := node.Annotations[replacement.AnnotationDoNotDisrupt]
+		_, protected := node.Annotations[v1beta1.AnnotationKarpenterDoNotDisrupt]
 		_, labelled := node.Labels[v1beta1.LabelReplacesInstance]
 		return !protected && !labelled, fmt.Errorf("annotations %v", node.Annotations)
 	})

@@ -216,6 +216,6 @@ func (k *karpenter) protected() bool {
 		k.t.Fatal(err)
 	}
 	u := k.claim(ourClaim)
-	return n.Annotations[replacement.AnnotationDoNotDisrupt] != "" || n.Labels[v1beta1.LabelReplacesInstance] != "" ||
-		u != nil && (u.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != "" || u.GetLabels()[v1beta1.LabelReplacesInstance] != "")
+	return n.Annotations[v1beta1.AnnotationKarpenterDoNotDisrupt] != "" || n.Labels[v1beta1.LabelReplacesInstance] != "" ||
+		u != nil && (u.GetAnnotations()[v1beta1.AnnotationKarpenterDoNotDisrupt] != "" || u.GetLabels()[v1beta1.LabelReplacesInstance] != "")
 }

@@ -25,14 +25,14 @@ func ourClaim(providerID string) *unstructured.Unstructured {
 	u.SetName("web-lb-1")
 	u.SetUID("1")
 	u.SetLabels(map[string]string{v1beta1.LabelReplacesInstance: instance})
-	u.SetAnnotations(map[string]string{replacement.AnnotationDoNotDisrupt: "true", v1beta1.AnnotationInterruption: instance})
+	u.SetAnnotations(map[string]string{v1beta1.AnnotationKarpenterDoNotDisrupt: "true", v1beta1.AnnotationInterruption: instance})
 	return u
 }
 
 func TestReplacementsWithoutRecordAreReleased(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "new", Labels: map[string]string{v1beta1.LabelReplacesInstance: instance}, Annotations: map[string]string{replacement.AnnotationDoNotDisrupt: "true"},
+		Name: "new", Labels: map[string]string{v1beta1.LabelReplacesInstance: instance}, Annotations: map[string]string{v1beta1.AnnotationKarpenterDoNotDisrupt: "true"},
 	}}
 	record := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
 	finished := record.DeepCopy()
@@ -80,7 +80,7 @@ func TestReplacementsWithoutRecordAreReleased(t *testing.T) {
 }
 
 func isProtected(o client.Object) bool {
-	return o.GetLabels()[v1beta1.LabelReplacesInstance] != "" || o.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != ""
+	return o.GetLabels()[v1beta1.LabelReplacesInstance] != "" || o.GetAnnotations()[v1beta1.AnnotationKarpenterDoNotDisrupt] != ""
 }
 
 // claims are the NodeClaims of the watch.

@@ -108,7 +108,7 @@ func graceOf(pod *corev1.Pod) time.Duration {
 func heldBy(pod *corev1.Pod) string {
 	// Karpenter's annotation accepts durations, as Lifeboat's does (Karpenter
 	// documentation, "Disruption"). The third one is in the Cluster Autoscaler's FAQ.
-	for _, key := range []string{v1beta1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt"} {
+	for _, key := range []string{v1beta1.AnnotationDoNotDisrupt, v1beta1.AnnotationKarpenterDoNotDisrupt} {
 		if value, ok := pod.Annotations[key]; ok && value != "false" {
 			return key + "=" + value
 		}

@@ -124,7 +124,7 @@ func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bo
 }
 
 // ownFields is the merge patch (RFC 7386) with the fields that Marked and Restored change. A patch
-// from a comparison would remove all annotations with Lifeboat's: the cache keeps no others. The
+// from a comparison would remove annotations of others, which the cache does not keep. The
 // resource version protects another writer's taints, because the patch replaces the whole list.
 func ownFields(node *corev1.Node) map[string]any {
 	entry := func(m map[string]string, key string) map[string]any {

@@ -126,7 +126,7 @@ func ReleaseNode(ctx context.Context, c client.Client, name string) error {
 
 func unprotected() map[string]any {
 	return map[string]any{
-		"annotations": map[string]any{replacement.AnnotationDoNotDisrupt: nil},
+		"annotations": map[string]any{v1beta1.AnnotationKarpenterDoNotDisrupt: nil},
 		"labels":      map[string]any{v1beta1.LabelReplacesInstance: nil},
 	}
 }

@@ -7,14 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
-// Lifeboat reads these annotations of a node: its own, and Karpenter's request for no
-// voluntary disruption.
-const (
-	ownPrefix    = "lifeboat.dev/"
-	doNotDisrupt = "karpenter.sh/do-not-disrupt"
-)
+// ownPrefix begins the names of Lifeboat's own annotations.
+const ownPrefix = "lifeboat.dev/"
 
 // maxInterned bounds how many strings an interner holds.
 const maxInterned = 4096
@@ -113,7 +111,7 @@ func claims(owners []metav1.OwnerReference) []metav1.OwnerReference {
 func own(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
-		if !strings.HasPrefix(key, ownPrefix) && key != doNotDisrupt {
+		if !strings.HasPrefix(key, ownPrefix) && key != v1beta1.AnnotationKarpenterDoNotDisrupt {
 			continue
 		}
 		if kept == nil {

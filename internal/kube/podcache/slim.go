@@ -15,7 +15,7 @@ import (
 var annotations = map[string]int{
 	v1beta1.AnnotationSurgeOrigin:                    8 << 10,
 	v1beta1.AnnotationDoNotDisrupt:                   256,
-	"karpenter.sh/do-not-disrupt":                    256,
+	v1beta1.AnnotationKarpenterDoNotDisrupt:          256,
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": 256,
 	corev1.MirrorPodAnnotationKey:                    256,
 }
