@@ -29,7 +29,7 @@ func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil || d.lifeboat.Controller == nil {
 		return nil, nil
 	}
-	if slices.ContainsFunc(d.lifeboat.Failed, func(u doctor.Unread) bool { return u.Part == doctor.PartAgents }) {
+	if d.lifeboat.IsUnread(doctor.PartAgents) {
 		return nil, nil // installed reports that
 	}
 	nodes, err := d.kube.nodes(ctx)

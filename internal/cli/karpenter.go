@@ -39,11 +39,8 @@ func (c cluster) karpenterOf(ctx context.Context, w *observed) *karpenterSetting
 	if !replacement.IsKarpenters(w.node) {
 		return nil
 	}
-	k := &karpenterSettings{NodePool: w.node.Labels[replacement.LabelNodePool], DoNotDisrupt: policy.IsProtected(w.node)}
-	for _, owner := range w.node.OwnerReferences {
-		if owner.Kind == replacement.KindNodeClaim.Kind {
-			k.NodeClaim = owner.Name
-		}
+	k := &karpenterSettings{
+		NodePool: w.node.Labels[replacement.LabelNodePool], NodeClaim: replacement.ClaimName(w.node), DoNotDisrupt: policy.IsProtected(w.node),
 	}
 	if err := k.read(ctx, c); err != nil {
 		k.Unread = err.Error()

@@ -45,8 +45,8 @@ const (
 	PartAgents     Part = "its agents"
 )
 
-// unread reports whether one of the parts could not be read.
-func (i Installation) unread(parts ...Part) bool {
+// IsUnread reports whether one of the parts could not be read.
+func (i Installation) IsUnread(parts ...Part) bool {
 	return slices.ContainsFunc(i.Failed, func(u Unread) bool { return slices.Contains(parts, u.Part) })
 }
 
@@ -85,7 +85,7 @@ func (i Installation) Running(now time.Time) *int {
 	switch {
 	case i.Controller != nil:
 		n = i.Controller.Ready
-	case i.Process != nil && i.Process.Alive, i.Lease.alive(now), i.unread(PartSandbox, PartController, PartLeader):
+	case i.Process != nil && i.Process.Alive, i.Lease.alive(now), i.IsUnread(PartSandbox, PartController, PartLeader):
 		return nil
 	}
 	return &n
@@ -116,7 +116,7 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 	switch c := i.Controller; {
 	case i.Process != nil && !i.Process.Alive:
 		add(finding.Broken, idLifeboatMissing, "process lifeboatd", "it does not run in this sandbox: notices reach the queue, and no program reads them", "lifeboat sandbox up, without --no-lifeboat")
-	case i.Process != nil, c == nil && i.unread(PartSandbox, PartController, PartLeader):
+	case i.Process != nil, c == nil && i.IsUnread(PartSandbox, PartController, PartLeader):
 	case c == nil && !i.Lease.alive(now):
 		add(finding.Broken, idLifeboatMissing, object, "Lifeboat is not installed in this cluster: notices reach the queue, and no program reads them", install)
 	case c == nil: // it runs outside of the Deployment
@@ -151,7 +151,7 @@ const logsCommand = "kubectl --namespace lifeboat-system get pods; kubectl --nam
 // leaderFindings reports a Deployment whose replicas are ready, and that does not act
 // or is not complete.
 func (i Installation) leaderFindings(c Program, now time.Time) []finding.Finding {
-	if !i.Lease.alive(now) && !i.unread(PartLeader) {
+	if !i.Lease.alive(now) && !i.IsUnread(PartLeader) {
 		problem := "no replica is the leader: there is no lease lifeboat-controller"
 		if i.Lease != nil {
 			problem = fmt.Sprintf("no replica is the leader: %s last renewed the lease at %s", i.Lease.Holder, i.Lease.Renewed.UTC().Format(time.RFC3339))

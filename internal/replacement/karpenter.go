@@ -54,6 +54,16 @@ func IsKarpenters(node *corev1.Node) bool {
 	return node.Labels[LabelNodePool] != "" || node.Labels[labelRegistered] != ""
 }
 
+// ClaimName returns the name of the NodeClaim that owns a Node; empty: it has none.
+func ClaimName(node *corev1.Node) string {
+	for _, owner := range node.OwnerReferences {
+		if owner.Kind == KindNodeClaim.Kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
 // Claim holds the fields of a NodeClaim that Lifeboat reads.
 type Claim struct {
 	Name            string

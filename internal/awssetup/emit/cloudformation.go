@@ -68,11 +68,7 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		name, resource := cfnHook(h)
 		resources[name] = resource
 	}
-	outputs := object{
-		"QueueURL":           object{"Description": "for lifeboatd --queue-url", "Value": object{"Ref": cfnQueue}},
-		"QueueARN":           object{"Value": object{"Fn::GetAtt": []string{cfnQueue, "Arn"}}},
-		"DeadLetterQueueURL": object{"Value": object{"Ref": cfnDeadLetter}},
-	}
+	outputs := cfnOutputs()
 	if p.Role.Identity != "" {
 		if err := p.Role.cfnAddRole(w, resources, outputs, tags, ref); err != nil {
 			return nil, err
@@ -85,6 +81,14 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		"Resources": resources,
 		"Outputs":   outputs,
 	})
+}
+
+func cfnOutputs() object {
+	return object{
+		"QueueURL":           object{"Description": "for lifeboatd --queue-url", "Value": object{"Ref": cfnQueue}},
+		"QueueARN":           object{"Value": object{"Fn::GetAtt": []string{cfnQueue, "Arn"}}},
+		"DeadLetterQueueURL": object{"Value": object{"Ref": cfnDeadLetter}},
+	}
 }
 
 // YAML converts a JSON template to YAML, which CloudFormation also reads.

@@ -91,3 +91,17 @@ func equal(t *testing.T, want iam.Document, got []byte) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// The role of a template with groups may answer the hooks of these groups only.
+func TestRoleIsLimitedToGroups(t *testing.T) {
+	place := emit.Place{
+		Account: account, Region: region, Role: emit.Role{Identity: emit.PodIdentity},
+		Groups: []emit.Group{{Name: "web"}},
+	}
+	for name, write := range map[string]func(string, emit.Place) ([]byte, error){"CloudFormation": emit.CloudFormation, "Terraform": emit.Terraform} {
+		text := string(emitted(t, write, place))
+		if !strings.Contains(text, ":autoScalingGroupName/web") || strings.Contains(text, ":autoScalingGroupName/*") {
+			t.Errorf("%s: the groups of the role are not only web:\n%s", name, text)
+		}
+	}
+}

@@ -64,19 +64,18 @@ func (r *Replacer) interrupted(ctx context.Context, in Input) (*corev1.Node, *re
 		}
 		return nil, nil, fmt.Errorf("reading the node: %w", err)
 	}
-	for _, owner := range node.OwnerReferences {
-		if owner.Kind != replacement.KindNodeClaim.Kind {
-			continue
-		}
-		claim, err := mutate.Claim(ctx, r.Client, owner.Name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if claim != nil && claim.InstanceID == in.instanceID() {
-			return &node, claim, nil
-		}
+	name := replacement.ClaimName(&node)
+	if name == "" {
+		return &node, nil, nil
 	}
-	return &node, nil, nil
+	claim, err := mutate.Claim(ctx, r.Client, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if claim == nil || claim.InstanceID != in.instanceID() {
+		return &node, nil, nil
+	}
+	return &node, claim, nil
 }
 
 // readPool reads the NodePool and its NodeClass.
