@@ -14,7 +14,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
