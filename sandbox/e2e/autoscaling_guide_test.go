@@ -17,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/doccommands"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 )
 
@@ -30,15 +31,14 @@ func TestGuideCommandsCreateWarmPoolGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(guide), "With Auto Scaling groups")
-	_, block, _ := strings.Cut(after, "```sh\n")
-	block, _, closed := strings.Cut(block, "```")
-	if !found || !closed {
+	blocks := doccommands.Blocks(string(guide))
+	i := slices.IndexFunc(blocks, func(b doccommands.Block) bool { return strings.Contains(b.Text, "create-auto-scaling-group") })
+	if i < 0 {
 		t.Fatal("the guide has no commands for a group")
 	}
 	// The sandbox belongs to this test alone.
-	block = strings.Replace(block, "eval \"$(lifeboat sandbox env)\"\n", "set -e\n", 1)
-	block = strings.Replace(block, "kubectl get nodes --watch\n", "", 1)
+	block := strings.Replace(blocks[i].Text, "eval \"$(lifeboat sandbox env)\"\n", "set -e\n", 1)
+	block = untilCtrlC.ReplaceAllString(block, "")
 	r := newRig(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", block)
 	shell.Dir = t.TempDir()

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	shBlock    = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
+	shBlock    = regexp.MustCompile("(?ms)^[ \t>]*```sh(?: no-run:[^\n]*)?\n(.*?)^[ \t>]*```")
 	anyBlock   = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
 	inlineCode = regexp.MustCompile("`([^`]+)`")
 	// shellComment, shellText and shellBreak match what a shell removes, treats as one

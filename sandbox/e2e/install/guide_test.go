@@ -9,16 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/doccommands"
 )
-
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // guide runs the commands of the guide's section "Check the installation", one by one, for a node
 // without pods of users.
@@ -29,13 +27,13 @@ func (w *world) guide() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(text), "## 4. Check the installation")
-	block := shellBlock.FindStringSubmatch(section)
-	if !found || block == nil {
+	_, section, _ := strings.Cut(string(text), "## 4. Check the installation")
+	blocks := doccommands.Blocks(section)
+	if len(blocks) == 0 {
 		w.t.Fatal("the guide has no such section, or no commands in it")
 	}
 	st := w.State()
-	for line := range strings.Lines(block[1]) {
+	for line := range strings.Lines(blocks[0].Text) {
 		command, _, _ := strings.Cut(line, "#")
 		command = strings.ReplaceAll(strings.TrimSpace(command), "NODE", w.instances["w4"].PrivateDNSName)
 		if strings.HasPrefix(command, "lifeboat interrupt ") {
