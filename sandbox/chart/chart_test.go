@@ -79,6 +79,7 @@ controller:
   extraEnv: [{name: AWS_STS_REGIONAL_ENDPOINTS, value: regional}]
   hostNetwork: true
   nodeSelector: {pool: infra}
+  annotations: {g: h}
   podAnnotations: {c: d}
   podLabels: {e: f}
 agent:
@@ -89,6 +90,7 @@ agent:
   extraEnv: [{name: GOMAXPROCS, value: '1'}]
   hostNetwork: false
   nodeSelector: {kubernetes.io/arch: arm64}
+  annotations: {g: h}
   podAnnotations: {c: d}
   podLabels: {e: f}
 hooks: {namespaces: [default, kube-public]}

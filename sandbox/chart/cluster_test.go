@@ -70,18 +70,23 @@ func startAndRun(m *testing.M) int {
 	return m.Run()
 }
 
+// installed are the values of the chart in the cluster.
+func installed() map[string]any {
+	return map[string]any{
+		"image":     map[string]any{"repository": "lifeboatd"},
+		"aws":       map[string]any{"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod"},
+		"hooks":     map[string]any{"namespaces": []any{"kube-public"}},
+		"karpenter": map[string]any{"guard": map[string]any{"enabled": true}},
+	}
+}
+
 // install installs the whole chart.
 func install(ctx context.Context) error {
 	c, err := newClient(cluster)
 	if err != nil {
 		return err
 	}
-	m, err := chart.Render(ctx, chart.Options{Cluster: cluster, Values: map[string]any{
-		"image":     map[string]any{"repository": "lifeboatd"},
-		"aws":       map[string]any{"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod"},
-		"hooks":     map[string]any{"namespaces": []any{"kube-public"}},
-		"karpenter": map[string]any{"guard": map[string]any{"enabled": true}},
-	}})
+	m, err := chart.Render(ctx, chart.Options{Cluster: cluster, Values: installed()})
 	if err != nil {
 		return err
 	}
