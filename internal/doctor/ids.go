@@ -30,6 +30,7 @@ const (
 	idRulePatternInvalid     = "rule-pattern-invalid"
 	idRuleMatchesNothing     = "rule-matches-nothing"
 	idRuleElsewhere          = "rule-elsewhere-matches-nothing"
+	idRuleQuota              = "rule-quota"
 	idTargetInputChanged     = "target-input-changed"
 	idTargetFIFOGroup        = "target-fifo-without-group"
 	idTargetOtherRegion      = "target-other-region"
@@ -92,7 +93,7 @@ func IDs() []string {
 		idQueueMessageSize, idQueueFIFO, idQueueBacklog, idQueueTwoReaders, idQueueReadByAnother, idQueueOfAnotherTool,
 		idDeadLetterMissing, idDeadLetterAbsent, idDeadLetterRetention, idDeadLetterMaxReceives,
 		idRuleDisabled, idRuleCustomBus, idRuleOtherRegion, idRuleNoTarget, idRuleWrongTarget, idRulePatternInvalid,
-		idRuleMatchesNothing, idRuleElsewhere,
+		idRuleMatchesNothing, idRuleElsewhere, idRuleQuota,
 		idTargetInputChanged, idTargetFIFOGroup, idTargetOtherRegion, idTargetRole, idTargetDeadLetter, idTargetDeadLetterRefuse,
 		idPatternSlip, idPatternDoubt, idPatternNoise, idPatternEngine,
 		idKindUncovered, idKindPartlyCovered, idKindCoveredTwice,

@@ -59,17 +59,22 @@ func (l *accountReader) readBus(ctx context.Context, bus string, relevant func(r
 		return nil
 	}
 	in := &eventbridge.ListRulesInput{EventBusName: &bus}
+	count := 0
 	for {
 		out, err := l.clients.Rules.ListRules(ctx, in)
 		if denied, err := l.recordCall("events:ListRules", "bus "+bus, err); err != nil || denied {
 			return err
 		}
+		count += len(out.Rules)
 		for _, r := range out.Rules {
 			if rule := fromRule(r); relevant(rule, fills) {
 				l.out.Rules = append(l.out.Rules, rule)
 			}
 		}
 		if aws.ToString(out.NextToken) == "" {
+			if bus == snapshot.DefaultBus {
+				l.out.BusRules = count
+			}
 			return nil
 		}
 		in.NextToken = out.NextToken

@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -437,6 +438,12 @@ func TestReadAccountReadsAllPages(t *testing.T) {
 	}
 	if all := a.diagnose(doctor.Cluster{}); len(all) > 0 {
 		t.Errorf("findings:\n%s", text(all))
+	}
+	for i := range 112 { // 240 with the first ones and Lifeboat's own
+		a.putRule(eventbridge.PutRuleInput{Name: aws.String(fmt.Sprintf("b-%d", i)), EventPattern: aws.String(`{"source":["mine"]}`)})
+	}
+	if got := text(a.diagnose(doctor.Cluster{})); !strings.Contains(got, "warning rule-quota: bus default") || !strings.Contains(got, "240 rules") {
+		t.Errorf("findings with 240 rules:\n%s", got)
 	}
 	if n := a.server.Gate.Calls("events", "ListRules"); n < 2 {
 		t.Errorf("%d calls of ListRules", n)

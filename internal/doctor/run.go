@@ -34,6 +34,7 @@ func checks() []func(*diagnosis) []finding.Finding {
 func accountChecks() []func(*diagnosis) []finding.Finding {
 	return []func(*diagnosis) []finding.Finding{
 		checkClock,
+		checkRuleQuota,
 		checkPermissions,
 		checkUnanswered,
 		checkUnread,

@@ -30,6 +30,8 @@ type Snapshot struct {
 	// Absent are the ARNs of queues that others name and that do not exist.
 	Absent []string `json:"absent,omitempty"`
 	Rules  []Rule   `json:"rules,omitempty"`
+	// BusRules is the number of all rules on the default bus; 0 if unknown.
+	BusRules int `json:"busRules,omitempty"`
 	// Groups are the Auto Scaling groups of a template.
 	Groups []Group `json:"groups,omitempty"`
 
