@@ -31,6 +31,10 @@ type Wiring struct {
 	// Senders are the ARNs of the roles and users that may send to the queue themselves:
 	// for drills, and to redrive the dead-letter queue. They may contain asterisks.
 	Senders []string `json:"senders,omitempty"`
+
+	// Replaces are the names of the rules that merged rules replace. The queue's policy allows
+	// them too, so that no notice is refused while one form replaces the other.
+	Replaces []string `json:"replaces,omitempty"`
 }
 
 // Queue is an SQS queue. Zero fields have the default of SQS.

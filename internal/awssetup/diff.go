@@ -35,7 +35,11 @@ func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
 	}
 	for _, found := range o.Rules {
 		if !slices.ContainsFunc(w.Rules, func(r Rule) bool { return r.Name == found.Name }) {
-			p.removeRule(found, opts, "this version of Lifeboat has no rule with this name")
+			reason := "this version of Lifeboat has no rule with this name"
+			if slices.Contains(w.Replaces, found.Name) {
+				reason = "other rules deliver its events"
+			}
+			p.removeRule(found, opts, reason)
 		}
 	}
 	return p, nil

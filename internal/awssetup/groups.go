@@ -101,21 +101,53 @@ func LimitedTo(o Observed) (groups []string, limits bool) {
 				return names, true
 			}
 		}
+		if names := groupsInMerged(found.Pattern); len(names) > 0 {
+			return names, true
+		}
 	}
 	return nil, false
+}
+
+// groupsInMerged is groupsIn for the merged rule of Auto Scaling.
+func groupsInMerged(pattern string) []string {
+	var p eventPattern
+	if json.Unmarshal([]byte(pattern), &p) != nil {
+		return nil
+	}
+	for _, branch := range p.Or {
+		names := namedGroups(branch.Detail)
+		if len(names) == 0 {
+			continue
+		}
+		w, err := Desired("any", "", "").ForGroups(names)
+		if err == nil {
+			w, err = w.Merged()
+		}
+		if rule, ok := w.Delivers(RoleAutoScalingLifecycle); err == nil && ok && samePattern(pattern, rule.Pattern) {
+			return names
+		}
+	}
+	return nil
+}
+
+// namedGroups returns the groups that a filter of the detail names.
+func namedGroups(detail json.RawMessage) []string {
+	var d map[string]json.RawMessage
+	var names []string
+	if json.Unmarshal(detail, &d) != nil || json.Unmarshal(d[fieldGroup], &names) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n == probeGroup })
 }
 
 // groupsIn returns the groups to which a pattern is limited. It returns nil unless
 // the pattern is that of the role plus this limit.
 func groupsIn(pattern, role string) []string {
-	var p struct {
-		Detail map[string]json.RawMessage `json:"detail"`
-	}
-	var names []string
-	if json.Unmarshal([]byte(pattern), &p) != nil || json.Unmarshal(p.Detail[fieldGroup], &names) != nil {
+	var p eventPattern
+	if json.Unmarshal([]byte(pattern), &p) != nil {
 		return nil
 	}
-	names = slices.DeleteFunc(names, func(n string) bool { return n == probeGroup })
+	names := namedGroups(p.Detail)
 	same, err := limitToGroups(rolePattern(role), names)
 	if err != nil || !samePattern(pattern, same) {
 		return nil

@@ -97,6 +97,8 @@ func TestLimitedTo(t *testing.T) {
 		want    []string
 	}{
 		"ours":              {ours.Rules[lifecycle].Pattern, []string{"a", "b"}},
+		"ours, merged":      {mergedAutoScaling(t, "a", "b"), []string{"a", "b"}},
+		"all, merged":       {mergedAutoScaling(t), nil},
 		"of all groups":     {forGroups(t).Rules[lifecycle].Pattern, nil},
 		"with more to it":   {strings.Replace(ours.Rules[lifecycle].Pattern, `"detail":{`, `"detail":{"Origin":["EC2"],`, 1), nil},
 		"without the probe": {strings.Replace(ours.Rules[lifecycle].Pattern, `,"lifeboat.dev/probe"`, "", 1), nil},

@@ -3,6 +3,7 @@ package awssetup
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,9 +59,14 @@ func (w Wiring) queuePolicy(queueARN string, more ...statement) (string, error) 
 }
 
 func (w Wiring) ruleARNs() []string {
-	rules := make([]string, 0, len(w.Rules))
+	rules := make([]string, 0, len(w.Rules)+len(w.Replaces))
 	for _, r := range w.Rules {
 		rules = append(rules, w.RuleARN(r.Name))
+	}
+	for _, name := range w.Replaces {
+		if arn := w.RuleARN(name); !slices.Contains(rules, arn) {
+			rules = append(rules, arn)
+		}
 	}
 	return rules
 }

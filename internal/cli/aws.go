@@ -65,6 +65,8 @@ type awsFlags struct {
 	adopt, yes               bool
 	// groups selects Auto Scaling groups; see selectedGroups.
 	groups string
+	// fewRules selects the merged rules; fewGiven says that the flag was given.
+	fewRules, fewGiven bool
 	// senders are the principals that may send to the queue themselves.
 	senders []string
 }
@@ -85,6 +87,24 @@ func (f *awsFlags) add(cmd *cobra.Command) {
 func (f *awsFlags) addSenders(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.senders, "sender", nil, "ARN of a role or user that may send to the queue itself, for drills and to redrive dead letters; "+
 		"asterisks match any text (default: only the rules may send). Name it on every run: a run without it removes the permission")
+}
+
+// addFewRules adds --few-rules, for commands that write or compare rules.
+func (f *awsFlags) addFewRules(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.fewRules, "few-rules", false, "merge the rules: three instead of eight, which match the same events. plan and setup keep the form that they find")
+}
+
+// inForm returns the wanted wiring with merged or with separate rules, as the flag says or the
+// account has them.
+func (f *awsFlags) inForm(w awssetup.Wiring, o awssetup.Observed) (awssetup.Wiring, error) {
+	merged := awssetup.AreMerged(w, o)
+	switch {
+	case f.fewRules, merged && !f.fewGiven:
+		return w.Merged()
+	case merged:
+		return w.Separated(), nil
+	}
+	return w, nil
 }
 
 func (f *awsFlags) checkSenders() error {

@@ -63,6 +63,7 @@ controller's IAM role.`,
 		},
 	}
 	f.addGroups(cmd)
+	f.addFewRules(cmd)
 	f.addSenders(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
@@ -100,7 +101,7 @@ func (s *session) template(ctx context.Context, f awsFlags, format string, role 
 	if err != nil {
 		return nil, err
 	}
-	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders, Role: role}
+	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders, FewRules: f.fewRules, Role: role}
 	if len(groups) > 0 {
 		s.err.Printf("%s\n", lateHooksWarning[format])
 	}

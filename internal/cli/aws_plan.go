@@ -36,6 +36,7 @@ setup may still show the old state.`,
   lifeboat aws plan --cluster prod -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.fewGiven = cmd.Flags().Changed("few-rules")
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -44,6 +45,7 @@ setup may still show the old state.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
+	f.addFewRules(cmd)
 	f.addSenders(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over resources with the same names that lifeboat aws did not create")
 	return cmd
@@ -78,6 +80,9 @@ func (s *session) awsPlan(ctx context.Context, f awsFlags) error {
 		if f.groups != "" {
 			also += " --groups " + strings.ReplaceAll(f.groups, " ", "")
 		}
+		if f.fewGiven {
+			also += fmt.Sprintf(" --few-rules=%t", f.fewRules)
+		}
 		if f.adopt {
 			also += " --adopt"
 		}
@@ -104,6 +109,9 @@ func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (aw
 		return awssetup.Plan{}, nil, err
 	}
 	w.wanted.Senders = f.senders
+	if w.wanted, err = f.inForm(w.wanted, observed); err != nil {
+		return awssetup.Plan{}, nil, err
+	}
 	plan, err := awssetup.Diff(w.wanted, observed, awssetup.Options{Adopt: f.adopt})
 	if err != nil {
 		return awssetup.Plan{}, nil, err

@@ -26,6 +26,7 @@ asks for confirmation. If it is interrupted, run it again: it continues.`,
   lifeboat aws setup --cluster prod --yes -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.fewGiven = cmd.Flags().Changed("few-rules")
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -34,6 +35,7 @@ asks for confirmation. If it is interrupted, run it again: it continues.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
+	f.addFewRules(cmd)
 	f.addSenders(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over resources with the same names that lifeboat aws did not create")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")

@@ -48,13 +48,34 @@ func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 	}
 	name := cmp.Or(d.flags.cluster, d.kube.name)
 	d.progress.Step("sending a probe through each rule")
-	results := probe.New(probe.Options{Events: eventbridge.NewFromConfig(cfg), Kube: d.kube, Cluster: name}).
-		Run(ctx, awssetup.Desired(name, place.Account, place.Region).Rules)
+	events := eventbridge.NewFromConfig(cfg)
+	results := probe.New(probe.Options{Events: events, Kube: d.kube, Cluster: name}).
+		Run(ctx, probedRules(ctx, events, awssetup.Desired(name, place.Account, place.Region)))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	d.showProbes(results)
 	return probeFindings(results, place, name), nil
+}
+
+// probedRules returns the rules to probe: one for each role. If the rules in the account are merged,
+// a name says which rule delivers the role.
+func probedRules(ctx context.Context, events awssetup.RuleReader, w awssetup.Wiring) []awssetup.Rule {
+	prefix := awssetup.RuleName(w.Cluster, awssetup.RoleEC2)
+	found, err := events.ListRules(ctx, &eventbridge.ListRulesInput{NamePrefix: &prefix})
+	if err != nil || len(found.Rules) == 0 {
+		return w.Rules // without the permission, the names are those of separate rules
+	}
+	merged, err := w.Merged()
+	if err != nil {
+		return w.Rules
+	}
+	for i, r := range w.Rules {
+		if by, ok := merged.Delivers(r.Role); ok && by.Role != r.Role {
+			w.Rules[i].Name = by.Name + " (" + r.Role + ")"
+		}
+	}
+	return w.Rules
 }
 
 // showProbes prints the result of each probe.

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -18,8 +20,16 @@ func checkRuleQuota(e *diagnosis) []finding.Finding {
 		Severity: finding.Warning, ID: idRuleQuota, Object: "bus default",
 		Problem: fmt.Sprintf("it has %d rules, and the default quota in this region is %d: at the quota, no rule can be created or repaired. A cluster of Lifeboat has %d",
 			e.BusRules, quota, len(e.desired.Rules)),
-		Fix: "delete rules that are not needed, or request a higher quota of EventBridge rules from AWS (Service Quotas). If the account has one, accept the finding: --baseline FILE --write-baseline",
+		Fix: e.mergeRules() + "delete rules that are not needed, or request a higher quota of EventBridge rules from AWS (Service Quotas). If the account has one, accept the finding: --baseline FILE --write-baseline",
 	}}
+}
+
+// mergeRules is the command that merges the rules of this cluster, if they are separate.
+func (e *diagnosis) mergeRules() string {
+	if slices.ContainsFunc(e.desired.Rules, func(r awssetup.Rule) bool { return r.Role == awssetup.RoleEC2 }) {
+		return ""
+	}
+	return "merge this cluster's rules to three: " + e.applyCommand() + " --few-rules; "
 }
 
 // quotaWarning is the percentage of a quota from which the doctor warns.

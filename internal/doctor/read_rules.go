@@ -38,7 +38,7 @@ func (l *accountReader) readRules(ctx context.Context) error {
 
 // isRelevant reports whether the check needs a rule of the default bus.
 func (l *accountReader) isRelevant(r snapshot.Rule, fills []string) bool {
-	ours := slices.ContainsFunc(l.target.Desired.Rules, func(w awssetup.Rule) bool { return w.Name == r.Name })
+	ours := awssetup.IsMerged(l.target.Desired.Cluster, r.Name) || slices.ContainsFunc(l.target.Desired.Rules, func(w awssetup.Rule) bool { return w.Name == r.Name })
 	if ours || slices.Contains(fills, r.Name) || l.brief {
 		return ours || slices.Contains(fills, r.Name)
 	}

@@ -65,6 +65,11 @@ type diagnosis struct {
 }
 
 func (a *analyzer) newDiagnosis(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) diagnosis {
+	if slices.ContainsFunc(s.Rules, func(r snapshot.Rule) bool { return awssetup.IsMerged(want.Cluster, r.Name) }) {
+		if merged, err := want.Merged(); err == nil {
+			want = merged
+		}
+	}
 	return diagnosis{Snapshot: s, desired: want, cluster: cluster, examples: a.examples, all: a.rules(s, want)}
 }
 

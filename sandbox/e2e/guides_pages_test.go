@@ -186,7 +186,7 @@ helm template lifeboat charts/lifeboat --namespace lifeboat-system --values my-v
 		words: []string{"nodes-eu-west-1a", "nodes-eu-west-1a"}, // no region
 	},
 	guidePage{
-		name: "aws.md", cluster: "prod", blocks: 15,
+		name: "aws.md", cluster: "prod", blocks: 16,
 		before: map[string]string{"lifeboat aws plan  --cluster prod --groups": "group nodes-a a=b\ngroup nodes-b a=b\n"},
 	},
 	guidePage{

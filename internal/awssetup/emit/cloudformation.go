@@ -65,7 +65,7 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		resources[cfnName(r.Role)] = resource
 	}
 	for _, h := range p.hooks() {
-		name, resource := cfnHook(h)
+		name, resource := cfnHook(w, h)
 		resources[name] = resource
 	}
 	outputs := cfnOutputs()

@@ -25,6 +25,8 @@ type Place struct {
 	Groups []Group
 	// Senders are those of [awssetup.Wiring].
 	Senders []string
+	// FewRules merges the rules: one for each AWS service.
+	FewRules bool
 	// Role is the controller's IAM role, which CloudFormation and Terraform create.
 	Role Role
 }
@@ -44,7 +46,11 @@ func (p Place) wiring(cluster string, ph placeholders) (awssetup.Wiring, error) 
 		w.Partition = ph.partition
 	}
 	w.Senders = p.Senders
-	return w.ForGroups(p.groupNames())
+	w, err := w.ForGroups(p.groupNames())
+	if err != nil || !p.FewRules {
+		return w, err
+	}
+	return w.Merged()
 }
 
 func (ph placeholders) tags(w awssetup.Wiring) map[string]string {

@@ -71,6 +71,11 @@ func TestGolden(t *testing.T) {
 	golden(t, "role-cloudformation-here.json", emitted(t, emit.CloudFormation, irsa))
 	golden(t, "role-terraform.tf.json", emitted(t, emit.Terraform, podIdentity))
 	golden(t, "role-terraform-here.tf.json", emitted(t, emit.Terraform, irsa))
+	few := here
+	few.FewRules = true
+	golden(t, "few-rules-cloudformation.json", emitted(t, emit.CloudFormation, few))
+	few.Groups = twoGroups()
+	golden(t, "few-rules-terraform.tf.json", emitted(t, emit.Terraform, few))
 	groups := emit.Place{Account: account, Region: region, Groups: twoGroups()}
 	golden(t, "groups-cloudformation.json", emitted(t, emit.CloudFormation, groups))
 	golden(t, "groups-terraform.tf.json", emitted(t, emit.Terraform, groups))

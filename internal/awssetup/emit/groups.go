@@ -75,9 +75,10 @@ func shortHash(group string) string {
 // cfnHook depends on the rule for its events, so that no instance waits before the
 // rule exists. CloudFormation adds the hook to an existing group. A hook of a group
 // in the same template must be in its LifecycleHookSpecificationList.
-func cfnHook(h hook) (name string, resource object) {
+func cfnHook(w awssetup.Wiring, h hook) (name string, resource object) {
+	rule, _ := w.Delivers(awssetup.RoleAutoScalingLifecycle)
 	return h.suffix + "Hook" + shortHash(h.Group), object{
-		"Type": "AWS::AutoScaling::LifecycleHook", "DependsOn": []string{cfnName(awssetup.RoleAutoScalingLifecycle)},
+		"Type": "AWS::AutoScaling::LifecycleHook", "DependsOn": []string{cfnName(rule.Role)},
 		"Properties": object{
 			"AutoScalingGroupName": h.Group, "LifecycleHookName": h.Name, "LifecycleTransition": h.Transition,
 			"HeartbeatTimeout": h.Timeout, "DefaultResult": h.Result,
@@ -93,7 +94,8 @@ func (t tf) tfHook(h hook) (name string, resource, initial object) {
 	initial = object{
 		"name": h.Name, "lifecycle_transition": h.Transition, "heartbeat_timeout": h.Timeout, "default_result": h.Result,
 	}
-	resource = object{"autoscaling_group_name": h.Group, "depends_on": []string{"aws_cloudwatch_event_target." + label(awssetup.RuleName(t.w.Cluster, awssetup.RoleAutoScalingLifecycle))}}
+	rule, _ := t.w.Delivers(awssetup.RoleAutoScalingLifecycle)
+	resource = object{"autoscaling_group_name": h.Group, "depends_on": []string{"aws_cloudwatch_event_target." + label(rule.Name)}}
 	for key, value := range initial {
 		resource[key] = value
 	}
