@@ -23,7 +23,7 @@ func Join(recorded []v1beta1.Notice, n v1beta1.Notice) ([]v1beta1.Notice, bool) 
 // withdrawn ones, then the oldest. The notice that rules is kept.
 func JoinSince(recorded []v1beta1.Notice, n v1beta1.Notice, since time.Time) ([]v1beta1.Notice, bool) {
 	for i := range recorded {
-		if recorded[i].ID == n.ID || (sameSubject(&recorded[i], &n) && n.Time.Before(&recorded[i].Time)) {
+		if recorded[i].ID == n.ID || (sameSubject(&recorded[i], &n) && isOlder(&n, &recorded[i])) {
 			return recorded, false
 		}
 	}
@@ -77,6 +77,13 @@ func keepRank(n *v1beta1.Notice, since time.Time) int {
 // sameSubject reports whether a and b are about the same thing.
 func sameSubject(a, b *v1beta1.Notice) bool {
 	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
+}
+
+// isOlder reports whether a notice is older than what is recorded of its subject. The queue keeps no
+// order and its times have whole seconds: of one second, the withdrawal is the last.
+func isOlder(n, recorded *v1beta1.Notice) bool {
+	return n.Time.Before(&recorded.Time) ||
+		n.Source == SourceQueue && n.Time.Equal(&recorded.Time) && recorded.Withdrawn && !n.Withdrawn
 }
 
 // takeBack withdraws what n contradicts.

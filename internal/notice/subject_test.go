@@ -44,10 +44,12 @@ func TestNewerNoticeReplacesOlder(t *testing.T) {
 	}
 }
 
-// The queue keeps no order, so the opening may arrive after the closing.
+// The queue keeps no order, so the opening may arrive after the closing. AWS Health's times have whole
+// seconds, and one event about many instances can be updated several times in a second.
 func TestClosedEventStaysClosed(t *testing.T) {
 	opened, closed := news("a", 1, soft(60)), news("b", 2, soft(60), withdrawn)
-	for _, order := range [][]v1beta1.Notice{{opened, closed}, {closed, opened}} {
+	sameSecond := news("c", 1, soft(60), withdrawn)
+	for _, order := range [][]v1beta1.Notice{{opened, closed}, {closed, opened}, {opened, sameSecond}, {sameSecond, opened}} {
 		var record []v1beta1.Notice
 		for _, n := range order {
 			record, _ = notice.Join(record, n)
