@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/timelimit"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/observer"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenarios"
 )
@@ -48,7 +49,10 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 		},
 	})
 	options.DeliverySeed = deliverySeed(t)
-	seen := observe(t, &options)
+	seen, err := observer.New(t.TempDir(), &options)
+	if err != nil {
+		t.Fatal(err)
+	}
 	sb, err := sandbox.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +71,7 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 	t.Logf("the sandbox came up in %s: time limits are multiplied by %.1f", up.Round(time.Millisecond), factor)
 	stretch(sc, factor)
 	out := terminal.NewStream(t.Output(), os.Getenv)
-	seen.connect(sb)
+	seen.Connect(sb)
 	report, err := scenario.Play(t.Context(), sc, sb, scenario.RenderMoment(out))
 	if report != nil {
 		scenario.Render(out, report)
@@ -80,7 +84,7 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 		}
 		return
 	}
-	seen.judge(t, sc.Name, factor)
+	judgeRun(t, seen, sc.Name, factor)
 }
 
 // deliverySeed is random, so that each run meets another order of messages and other duplicates.

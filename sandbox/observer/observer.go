@@ -1,0 +1,91 @@
+// Package observer collects what the judge reads about a sandbox: the audit log of the API server and
+// the journal of the cloud.
+package observer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/judge"
+)
+
+// Observer is the observer of one sandbox. Its methods are safe for concurrent use.
+type Observer struct {
+	log string
+
+	mu    sync.Mutex // guards cloud
+	cloud []judge.CloudEvent
+}
+
+// New makes the API server of a sandbox write an audit log into a directory.
+func New(dir string, o *sandbox.Options) (*Observer, error) {
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(policy, []byte(judge.Policy), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the audit policy: %w", err)
+	}
+	o.APIServerArgs = append(o.APIServerArgs, "--audit-policy-file="+policy, "--audit-log-path="+log, "--audit-log-mode=blocking")
+	return &Observer{log: log}, nil
+}
+
+// Connect subscribes to the cloud of the sandbox. Call it before anything runs there.
+func (o *Observer) Connect(sb *sandbox.Sandbox) {
+	sb.EC2().Subscribe(func(c ec2.Change) {
+		kinds := map[ec2.What]judge.CloudKind{ec2.Warned: judge.Warned, ec2.PowerOff: judge.PowerOff}
+		if kind, ok := kinds[c.What]; ok {
+			o.add(kind, c.Instance.ID, false)
+		}
+	})
+	sb.AWS().Gate.Watch(func(r *wire.Request, failure *wire.Error) {
+		ours := strings.Contains(r.UserAgent(), "app/lifeboat-controller")
+		switch {
+		case failure != nil:
+		case r.Action == "TerminateInstances":
+			for name, values := range r.Form {
+				if strings.HasPrefix(name, "InstanceId.") {
+					o.add(judge.Terminate, values[0], ours)
+				}
+			}
+		case r.Action == "CompleteLifecycleAction":
+			o.add(judge.HookCompleted, r.Form.Get("InstanceId"), ours)
+		}
+	})
+}
+
+func (o *Observer) add(kind judge.CloudKind, instance string, ours bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cloud = append(o.cloud, judge.CloudEvent{Time: time.Now(), Kind: kind, Instance: instance, ByLifeboat: ours})
+}
+
+// Requests are the writes of all clients until now. An empty audit log is an error: nothing would be
+// judged.
+func (o *Observer) Requests() ([]judge.Request, error) {
+	file, err := os.Open(o.log)
+	if err != nil {
+		return nil, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer file.Close()
+	requests, err := judge.ReadAudit(file)
+	if err == nil && len(requests) == 0 {
+		err = fmt.Errorf("the audit log %s is empty", o.log)
+	}
+	return requests, err
+}
+
+// History is what happened until now. Delay is how late a busy machine may be with what must happen.
+func (o *Observer) History(delay time.Duration) (*judge.History, error) {
+	requests, err := o.Requests()
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return judge.NewHistory(requests, o.cloud, judge.Options{Delay: delay, End: time.Now()})
+}
