@@ -10,8 +10,11 @@ LINT    := go tool -modfile=hack/lint.mod
 export GOFLAGS := -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
+# The older release of `make skew`, a git commit: the last one that served v1alpha1 alone.
+OLDER ?= a0e9f08e
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills lint gen verify build image release push
+.PHONY: help demo test race e2e tally model kills skew lint gen verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +46,9 @@ model: ## Run random cases against the controller for hours (LIFEBOAT_MODEL_TIME
 
 kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILLS, 1000 times)
 	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -C sandbox -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./e2e
+
+skew: ## Upgrade an older release (OLDER, a git commit) to this one and back, with twenty interruptions under way
+	@OLDER='$(OLDER)' hack/skew.sh
 
 lint: ## Vet and lint; check for known vulnerabilities and for stale generated files
 	@hack/lint.sh

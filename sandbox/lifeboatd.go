@@ -58,6 +58,9 @@ func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
 	return s.StartLifeboat(ctx)
 }
 
+// UseLifeboatd selects another lifeboatd for the next StartAgents and RestartLifeboat.
+func (s *Sandbox) UseLifeboatd(path string) { s.opts.Lifeboatd = path }
+
 // StopLifeboat stops lifeboatd with SIGTERM, until StartLifeboat.
 func (s *Sandbox) StopLifeboat() error {
 	if s.lifeboat == nil {

@@ -19,13 +19,18 @@ import (
 
 func main() {
 	all := flag.Bool("all", false, "build the programs for `make e2e`; the default is those for `make test`")
+	versions := flag.Bool("karpenter", false, "build the control plane and Karpenter, and print their versions")
 	out := flag.String("o", "", "directory to copy the programs of the demo to, Karpenter among them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *out != "" {
+	if *out != "" || *versions {
 		paths, err := assets.EnsureKarpenter(ctx, os.Stderr)
-		if err == nil {
+		switch {
+		case err != nil:
+		case *versions:
+			fmt.Println(paths.KubernetesVersion, paths.KarpenterVersion)
+		default:
 			err = assets.Export(paths, *out)
 		}
 		if err != nil {
