@@ -59,7 +59,7 @@ type podState struct {
 	group     *surgedGroup // state shared by the surged pods of its ReplicaSet
 	staying   bool         // it is Ready, and waits for its successor if necessary
 	// successorDeadline is when a surged pod stops waiting for its successor.
-	successorDeadline time.Time
+	successorDeadline, nextWave time.Time // nextWave is when more pods of its ReplicaSet may be surged
 	// lastCall is zero if there is no firm deadline or the pod is not asked to stop.
 	lastCall time.Time
 	// turn is when do-not-disrupt, gates, the order of pods and its successor no longer hold
@@ -174,7 +174,7 @@ func (s *planContext) soonestAfterNow(at time.Time, moments ...time.Time) time.T
 func (s *planContext) wakeTimes(c *podState, v Verdict) []time.Time {
 	switch v.Step {
 	case StepWaits:
-		moments := []time.Time{c.turn, c.lastCall, c.hold.until}
+		moments := []time.Time{c.turn, c.lastCall, c.hold.until, c.nextWave}
 		for _, g := range s.gates {
 			moments = append(moments, g.Until)
 		}

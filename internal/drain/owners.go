@@ -20,6 +20,7 @@ type owners struct {
 	sets        map[types.UID]*appsv1.ReplicaSet
 	deployments map[types.UID]*appsv1.Deployment
 	claims      map[types.NamespacedName]*corev1.PersistentVolumeClaim
+	waves       map[types.UID]*waves // by ReplicaSet
 }
 
 func indexOwners(all Owners) owners {
@@ -49,7 +50,7 @@ func indexOwners(all Owners) owners {
 // surgeEligibility says whether a pod may run twice: it may if both not and unsettled are empty.
 type surgeEligibility struct {
 	set        *appsv1.ReplicaSet
-	deployment string
+	deployment *appsv1.Deployment
 	// not is why it must not run twice, or why no controller would start its successor.
 	not string
 	// unsettled is the count that a controller must update before the answer is known.
@@ -85,7 +86,7 @@ func (o owners) eligibilityOf(pod *corev1.Pod) surgeEligibility {
 	if d == nil {
 		return surgeEligibility{not: fmt.Sprintf("Deployment %s is not known", above.Name)}
 	}
-	f := surgeEligibility{set: set, deployment: d.Name}
+	f := surgeEligibility{set: set, deployment: d}
 	f.not, f.unsettled = workloadObstacle(d, set)
 	return f
 }

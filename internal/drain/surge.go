@@ -82,6 +82,7 @@ func (s *planContext) resolveSurged() {
 		}
 		s.addSurged(c, l)
 	}
+	s.resolveWaves()
 }
 
 func (s *planContext) addSurged(c *podState, l *surgedGroup) {
@@ -194,6 +195,9 @@ func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 	fit := s.known.eligibilityOf(c.pod)
 	switch {
 	case fit.not == "" && fit.unsettled == "":
+		if v, waits := s.awaitsWave(c, fit); waits {
+			return v, true
+		}
 		return s.surge(c, fit), true
 	case fit.not == "" && s.awaitsTurn(c):
 		c.moving = true
@@ -216,7 +220,7 @@ func (s *planContext) surge(c *podState, fit surgeEligibility) Verdict {
 	return Verdict{
 		Step: StepSurge,
 		Reason: fmt.Sprintf("its successor is started first: Deployment %s may run it twice; evicted when that is Ready, %s at the latest",
-			fit.deployment, latest),
+			fit.deployment.Name, latest),
 		Origin: &Origin{
 			ReplicaSet: fit.set.Name, UID: fit.set.UID, Hash: c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
 			Time: s.now, Seen: fit.set.ResourceVersion,

@@ -1,0 +1,102 @@
+package drain
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+)
+
+// waveTime is how long a wave of surges may take while the next one still has time. A pod is
+// surged at twice this time before its turn at the latest.
+const waveTime = 30 * time.Second
+
+// waves counts the surges of one ReplicaSet on this node. A surged pod serves, but the ReplicaSet
+// and its Deployment do not count it: if all were surged at once, the Deployment's status would
+// say that no pod is available.
+type waves struct {
+	// left are the pods that may still be surged, under way those whose successors are not
+	// Ready, and missing those that the whole ReplicaSet lacks.
+	left, underWay, missing int
+}
+
+// resolveWaves counts the surges of each ReplicaSet. It needs the groups.
+func (s *planContext) resolveWaves() {
+	s.known.waves = map[types.UID]*waves{}
+	of := func(uid types.UID) *waves {
+		w := s.known.waves[uid]
+		if w == nil {
+			w = &waves{}
+			if set := s.known.sets[uid]; set != nil {
+				w.missing = int(max(0, wanted(set.Spec.Replicas)-set.Status.ReadyReplicas))
+			}
+			s.known.waves[uid] = w
+		}
+		return w
+	}
+	for _, c := range s.pods {
+		switch {
+		case c.surged != nil:
+			if c.staying {
+				of(c.surged.UID).underWay++
+			}
+		case c.strategy == v1beta1.StrategySurge && !isLeaving(c.pod) && !stays(c.pod):
+			if fit := s.known.eligibilityOf(c.pod); fit.set != nil && fit.not == "" {
+				of(fit.set.UID).left++
+			}
+		}
+	}
+}
+
+// awaitsWave holds a pod that would be surged until its ReplicaSet has recovered from earlier
+// surges. Waves follow the limits of the Deployment's own rollouts while there is time, and become
+// larger as the pods' turn comes near.
+func (s *planContext) awaitsWave(c *podState, fit surgeEligibility) (Verdict, bool) {
+	w := s.known.waves[fit.set.UID]
+	atOnce := rolloutLimit(fit.deployment, wanted(fit.set.Spec.Replicas))
+	if !c.turn.IsZero() {
+		turns := int64((c.turn.Sub(s.now) - 1) / waveTime)
+		if turns <= 1 {
+			atOnce = math.MaxInt
+		} else {
+			atOnce = max(atOnce, ceil(w.left+w.underWay, int(turns)))
+			c.nextWave = c.turn.Add(-time.Duration(turns) * waveTime)
+		}
+	}
+	// One is always under way, whatever else the ReplicaSet lacks.
+	if w.underWay == 0 || max(w.underWay, w.missing) < atOnce {
+		w.left, w.underWay, w.missing = w.left-1, w.underWay+1, w.missing+1
+		return Verdict{}, false
+	}
+	c.moving = true
+	return say(StepWaits, fmt.Sprintf("waits: it will be surged after others: Deployment %s may replace %d at a time%s", fit.deployment.Name, atOnce, s.byItsTurn(c)))
+}
+
+// rolloutLimit returns how many pods of the Deployment may be surged at a time: as many as a
+// rollout may start beyond its size and be short of, at least one. The defaults are 25 % each;
+// maxSurge is rounded up, maxUnavailable down (k8s.io/api/apps/v1, RollingUpdateDeployment).
+func rolloutLimit(d *appsv1.Deployment, size int32) int {
+	surge, unavailable := intstr.FromString("25%"), intstr.FromString("25%")
+	if d.Spec.Strategy.RollingUpdate != nil {
+		if v := d.Spec.Strategy.RollingUpdate.MaxSurge; v != nil {
+			surge = *v
+		}
+		if v := d.Spec.Strategy.RollingUpdate.MaxUnavailable; v != nil {
+			unavailable = *v
+		}
+	}
+	more, errMore := intstr.GetScaledValueFromIntOrPercent(&surge, int(size), true)
+	fewer, errFewer := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(size), false)
+	if errMore != nil || errFewer != nil {
+		return 1
+	}
+	return max(1, min(more, fewer))
+}
+
+// ceil returns a / b, rounded up.
+func ceil(a, b int) int { return (a + b - 1) / b }
