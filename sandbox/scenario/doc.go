@@ -44,6 +44,7 @@
 //	pods [web-*] lost=0 cut<=1  number of pods of the interrupted nodes by result
 //	pods web-* ready>=1         number of Ready pods, on any node
 //	every|some|no pod whole     whole, cut, lost, kept, leaving or asked
+//	deployment web available>=3 available replicas in its status
 //	pod web-* asked after 60s   after or before; or one of those results
 //	pod web-* grace<=110        its grace period in seconds
 //	pod web-* owned|unowned     whether it has a controller

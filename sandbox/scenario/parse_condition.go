@@ -35,7 +35,7 @@ func conditions() map[string]func(p *parser, rest []string) (Condition, error) {
 		return func(_ *parser, rest []string) (Condition, error) { return parse(rest) }
 	}
 	return map[string]func(*parser, []string) (Condition, error){
-		"pods": plain(podsCondition), "nodes": plain(nodesCondition), "job": plain(jobCondition),
+		"pods": plain(podsCondition), "nodes": plain(nodesCondition), "job": plain(jobCondition), "deployment": plain(deploymentCondition),
 		"pod": (*parser).podCondition, "node": (*parser).nodeCondition, "record": (*parser).recordCondition,
 		"group": (*parser).groupCondition, "instance": (*parser).instanceCondition, "nodegroup": (*parser).nodeGroupCondition,
 		"every": quantity("every"), "some": quantity("some"), "no": quantity("no"),

@@ -80,6 +80,7 @@ until window-5s
 interrupt a b kind=scheduled notice=3h
 always nodes draining<=1
 always pods web-* ready>=1 leaving<=1
+always deployment web available>=3
 approve a by=dana
 hold a by=dana
 release a by=dana
@@ -109,6 +110,7 @@ interrupt c notice=5m via=fis
 		InterruptStatement{Nodes: []string{"a", "b"}, Kind: ScheduledChange, Via: ViaEC2, Notice: 3 * time.Hour, Code: "instance-stop"},
 		AlwaysStatement{nodesCount{nodeDraining, "<=", 1}},
 		AlwaysStatement{counts{Glob: "web-*", Bounds: []count{{podReadyNow, ">=", 1}, {Leaving, "<=", 1}}}},
+		AlwaysStatement{deploymentAvailable{"web", ">=", 3}},
 		UserActionStatement{Act: UserApprove, Node: "a", By: "dana"},
 		UserActionStatement{Act: UserHold, Node: "a", By: "dana"},
 		UserActionStatement{Act: UserRelease, Node: "a", By: "dana"},

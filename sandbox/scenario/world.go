@@ -24,6 +24,7 @@ type World struct {
 	pods         map[types.UID]*podTrack
 	jobs         map[string]*jobTrack // by namespace/name
 	workloads    map[string]bool      // kind/namespace/name: all its replicas are Ready
+	available    map[string]int       // available replicas of Deployments, by name
 	began        time.Time            // the first notice; zero: the clock stands still
 	notice       time.Time            // the latest one, from which the clock counts
 	deadline     time.Time            // zero: there is none
@@ -67,7 +68,7 @@ type nodeTrack struct {
 func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
-		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{},
+		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{}, available: map[string]int{},
 		machines: map[string]*machineTrack{}, members: map[string]*memberTrack{}, nodeGroups: map[string]*v1beta1.NodeGroup{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
 	}
 }
