@@ -1,7 +1,7 @@
 package prometheus
 
 import (
-	"net/url"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,13 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/common/promslog"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
-	"github.com/prometheus/prometheus/rules"
 )
 
 const (
@@ -26,18 +21,12 @@ const (
 	repository = "https://github.com/lifeboat-dev/lifeboat/blob/main/docs/runbooks/"
 )
 
-var promql = parser.NewParser(parser.Options{})
-
 // alerts are the rules of the chart, as Prometheus reads them.
 func alerts(t *testing.T) []rulefmt.Rule {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile(alertsFile, false, model.UTF8Validation, promql, promslog.NewNopLogger())
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	var all []rulefmt.Rule
-	for _, g := range groups.Groups {
-		all = append(all, g.Rules...)
+	all, err := ReadAlerts(alertsFile)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
@@ -49,8 +38,10 @@ const healthy = `load 1m
   lifeboat_source_up{source="sqs",pod="c-1"} 1x120
   lifeboat_source_up{source="sqs",pod="c-2"} 0x3 1x116
   lifeboat_source_up{source="ec2",pod="c-1"} 1x120
-  lifeboat_source_up{source="imds",pod="a-1"} 1x120
-  lifeboat_source_up{source="imds",pod="a-2"} 1x120
+  lifeboat_source_up{source="imds",pod="lifeboat-agent-1"} 1x120
+  lifeboat_source_up{source="imds",pod="lifeboat-agent-2"} 1x120
+  up{pod="lifeboat-agent-1"} 1x120
+  up{pod="lifeboat-agent-2"} 1x120
   lifeboat_wiring_degraded_total{kind="SpotInterruption"} 2x120
   lifeboat_canary_failed_total{rule="health"} 0x60 1x59
   lifeboat_drained_pods_total{outcome="moved"} 0+1x120
@@ -77,7 +68,7 @@ const healthy = `load 1m
 var faults = map[string]string{
 	"LifeboatNoLeader":             `lifeboat_interruptions_under_way 1x100 _x19`,
 	"LifeboatSourceDown":           "lifeboat_source_up{source=\"sqs\",pod=\"c-1\"} 1x100 0x19\n  lifeboat_source_up{source=\"sqs\",pod=\"c-2\"} 1x100 0x19",
-	"LifeboatAgentsDown":           "lifeboat_source_up{source=\"imds\",pod=\"a-1\"} 1x100 0x19\n  lifeboat_source_up{source=\"imds\",pod=\"a-2\"} 1x120",
+	"LifeboatAgentsDown":           `lifeboat_source_up{source="imds",pod="lifeboat-agent-1"} 1x100 0x19`,
 	"LifeboatWiringDegraded":       `lifeboat_wiring_degraded_total{kind="SpotInterruption"} 0x100 1x19`,
 	"LifeboatCanaryFailing":        `lifeboat_canary_failed_total{rule="health"} 0x100 0+1x19`,
 	"LifeboatPodsLost":             `lifeboat_drained_pods_total{outcome="lost"} 0x115 1x4`,
@@ -105,32 +96,25 @@ func with(fault string) string {
 	return strings.Join(append(kept, "  "+fault), "\n") + "\n"
 }
 
-// firing evaluates all alerts once a minute for two hours, as Prometheus does, and returns those that
-// fire at some time in the last hour.
+// firing evaluates all alerts once a minute for two hours, and returns those that fire. The first
+// hour fills the ranges of the expressions.
 func firing(t *testing.T, series string) []string {
 	t.Helper()
-	storage := promqltest.LoadedStorage(t, series)
-	query := rules.EngineQueryFunc(promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery), storage)
-	var fires []string
-	for _, a := range alerts(t) {
-		expr, err := promql.ParseExpr(a.Expr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rule := rules.NewAlertingRule(a.Alert, expr, time.Duration(a.For), 0, labels.FromMap(a.Labels), labels.FromMap(a.Annotations),
-			labels.EmptyLabels(), "", true, promslog.NewNopLogger())
-		for minute := range 120 {
-			at := time.Unix(0, 0).Add(time.Duration(minute) * time.Minute)
-			if _, err := rule.Eval(t.Context(), 0, at, query, &url.URL{}, 0); err != nil {
-				t.Fatalf("%s: %v", a.Alert, err)
-			}
-			if minute >= 60 && slices.ContainsFunc(rule.ActiveAlerts(), func(a *rules.Alert) bool { return a.State == rules.StateFiring }) {
-				fires = append(fires, a.Alert)
-				break
-			}
-		}
+	var times []time.Time
+	for minute := 60; minute < 120; minute++ {
+		times = append(times, time.Unix(0, 0).Add(time.Duration(minute)*time.Minute))
 	}
-	return fires
+	engine := NewEngine()
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	fires, err := Firing(t.Context(), alerts(t), engine, promqltest.LoadedStorage(t, series), times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(fires))
 }
 
 func TestAlertsAreSilentOnHealthySeries(t *testing.T) {

@@ -61,7 +61,7 @@ func TestDashboardQueriesNameKnownMetrics(t *testing.T) {
 		for _, p := range d.panels {
 			for _, q := range p.queries {
 				expr := strings.ReplaceAll(q.expr, "$__rate_interval", "5m")
-				if _, err := promql.ParseExpr(expr); err != nil {
+				if _, err := promqlParser.ParseExpr(expr); err != nil {
 					t.Errorf("%s, %s: %v", d.title, p.title, err)
 				}
 				name := strings.TrimSuffix(regexp.MustCompile(`lifeboat_[a-z_]+`).FindString(expr), "_bucket")
