@@ -23,12 +23,17 @@ type panel struct {
 // query is a PromQL expression and the legend of its series, in Grafana's form.
 type query struct{ expr, legend string }
 
-// quantiles are the median and the 99th percentile of a histogram, over five minutes and the given labels.
+// quantiles are the median and the 99th percentile of a histogram, by the given labels.
 func quantiles(histogram, by, legend string) []query {
+	return quantilesOver("$__rate_interval", histogram, by, legend)
+}
+
+// quantilesOver are the quantiles over a span of time, for what happens rarely.
+func quantilesOver(span, histogram, by, legend string) []query {
 	var all []query
 	for _, q := range []string{"0.5", "0.99"} {
 		all = append(all, query{
-			fmt.Sprintf("histogram_quantile(%s, sum by (le%s) (rate(%s_bucket[$__rate_interval])))", q, by, histogram), q + legend,
+			fmt.Sprintf("histogram_quantile(%s, sum by (le%s) (rate(%s_bucket[%s])))", q, by, histogram, span), q + legend,
 		})
 	}
 	return all
@@ -83,7 +88,7 @@ func sources() dashboard {
 		{"timeseries", "Unreadable messages", "short", []query{{"sum by (source, reason) (increase(lifeboat_unreadable_messages_total[5m]))", "{{source}} {{reason}}"}}},
 		{"timeseries", "Not delivered by the queue", "short", []query{{"sum by (kind) (increase(lifeboat_wiring_degraded_total[1h]))", "{{kind}}"}}},
 		{"timeseries", "Probes that failed", "short", []query{{"sum by (rule) (increase(lifeboat_canary_failed_total[1h]))", "{{rule}}"}}},
-		{"timeseries", "Time of probes", "s", quantiles("lifeboat_canary_seconds", ", rule", " {{rule}}")},
+		{"timeseries", "Time of probes", "s", quantilesOver("1h", "lifeboat_canary_seconds", ", rule", " {{rule}}")},
 		{"timeseries", "Requests to AWS by result", "reqps", []query{{"sum by (service, result) (rate(lifeboat_aws_requests_total[$__rate_interval]))", "{{service}} {{result}}"}}},
 		{"timeseries", "Time of requests to AWS", "s", quantiles("lifeboat_aws_request_seconds", ", service, operation", " {{service}} {{operation}}")},
 	}}

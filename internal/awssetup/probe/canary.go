@@ -58,8 +58,9 @@ func NewCanary(p *Prober, rules []awssetup.Rule, interval time.Duration, registe
 		prober: p, rules: rules, interval: interval,
 		seconds: canarySeconds.NewHistograms(), failed: canaryFailed.NewCounters(),
 	}
-	for _, rule := range rules { // alerts need the counter to exist before the first failure
+	for _, rule := range rules { // Prometheus counts only what comes after the first sample of a series
 		c.failed.WithLabelValues(rule.Role)
+		c.seconds.WithLabelValues(rule.Role)
 	}
 	if err := metric.Register(registerer, "the canary", c.seconds, c.failed); err != nil {
 		return nil, err

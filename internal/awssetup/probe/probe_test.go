@@ -117,27 +117,29 @@ func TestEveryRuleAnswers(t *testing.T) {
 	// The mark contains the time of sending, which the replica needs to measure the
 	// latency. It measures after it has reported, so the last measurement may be
 	// late.
-	for until := time.Now().Add(time.Minute); measured(t, w.metrics) < uint64(len(results)) && time.Now().Before(until); {
+	for until := time.Now().Add(time.Minute); measured(t, w.metrics, "lifeboat_probe_seconds") < uint64(len(results)) && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
-	if n := measured(t, w.metrics); n != uint64(len(results)) {
+	if n := measured(t, w.metrics, "lifeboat_probe_seconds"); n != uint64(len(results)) {
 		t.Errorf("%d of %d probes measured", n, len(results))
 	}
 }
 
-// measured returns the number of probes that the replica has measured.
-func measured(t *testing.T, metrics *prometheus.Registry) uint64 {
+// measured returns the number of probes that a histogram has.
+func measured(t *testing.T, metrics *prometheus.Registry, histogram string) (n uint64) {
 	t.Helper()
 	families, err := metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == "lifeboat_probe_seconds" {
-			return f.GetMetric()[0].GetHistogram().GetSampleCount()
+		for _, m := range f.GetMetric() {
+			if f.GetName() == histogram {
+				n += m.GetHistogram().GetSampleCount()
+			}
 		}
 	}
-	return 0
+	return n
 }
 
 func TestProbesOfBrokenRulesAreUnanswered(t *testing.T) {
@@ -332,7 +334,10 @@ func TestCanary(t *testing.T) {
 			t.Errorf("%s failed %v times", rule.Role, got)
 		}
 	}
-	if n := testutil.CollectAndCount(c.seconds); n != len(w.want.Rules)-1 {
+	if n := testutil.CollectAndCount(c.seconds); n != len(w.want.Rules) {
+		t.Errorf("%d of %d rules have a histogram", n, len(w.want.Rules))
+	}
+	if n := measured(t, registry, "lifeboat_canary_seconds"); n != uint64(len(w.want.Rules)-1) {
 		t.Errorf("%d rules were measured", n)
 	}
 }
