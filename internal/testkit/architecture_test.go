@@ -67,7 +67,7 @@ func root(t *testing.T) string {
 var floors = [][]string{
 	{"cmd/", "hack/", "sandbox/cmd/", "sandbox/hack/", "sandbox/bench"},
 	{"internal/app", "internal/cli", "sandbox/cli"},
-	{"sandbox/scenario", "sandbox/observer"},
+	{"sandbox/scenario", "sandbox/observer", "sandbox/scrape"},
 	{"sandbox"},
 	{"sandbox/instances"},
 	{"sandbox/machines"},

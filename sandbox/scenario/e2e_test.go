@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenarios"
 )
@@ -30,6 +31,11 @@ func TestScenarios(t *testing.T) {
 	}
 	slices.SortStableFunc(all, func(a, b *scenario.Scenario) int { return cmp.Compare(lasts(b), lasts(a)) })
 	lifeboatd := buildLifeboatd(t)
+	replay, err := program.Replay(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &monitor{replay: replay, empty: map[string][]string{}}
 	var playing sync.WaitGroup
 	slots := make(chan struct{}, sideBySide)
 	for _, sc := range all {
@@ -39,11 +45,14 @@ func TestScenarios(t *testing.T) {
 		playing.Go(func() { // not t.Parallel, which -parallel bounds by the number of cores
 			defer func() { <-slots }()
 			defer isUp() // also if -run excludes the scenario
-			t.Run(sc.Name, func(t *testing.T) { play(t, sc, lifeboatd, isUp) })
+			t.Run(sc.Name, func(t *testing.T) { play(t, sc, lifeboatd, isUp, m) })
 		})
 		<-up
 	}
 	playing.Wait()
+	if len(m.empty) == len(all) {
+		m.checkPanels(t)
+	}
 }
 
 // lasts is the approximate duration of a scenario after its notice.

@@ -38,7 +38,7 @@ func read(t *testing.T, name string) *scenario.Scenario {
 	return sc
 }
 
-func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
+func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func(), m *monitor) {
 	var up time.Duration
 	options := sc.Sandbox(sandbox.Options{
 		Dir: filepath.Join(t.TempDir(), "sandbox"), Lifeboatd: lifeboatd,
@@ -72,6 +72,7 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 	stretch(sc, factor)
 	out := terminal.NewStream(t.Output(), os.Getenv)
 	seen.Connect(sb)
+	evaluate := m.watch(t, sb)
 	report, err := scenario.Play(t.Context(), sc, sb, scenario.RenderMoment(out))
 	if report != nil {
 		scenario.Render(out, report)
@@ -85,6 +86,7 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func()) {
 		return
 	}
 	judgeRun(t, seen, sc.Name, factor)
+	evaluate(sc.Name)
 }
 
 // deliverySeed is random, so that each run meets another order of messages and other duplicates.

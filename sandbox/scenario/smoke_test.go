@@ -8,5 +8,5 @@ import "testing"
 // the notice until the power goes. `make e2e` plays all of them.
 func TestFirstVoyage(t *testing.T) {
 	t.Parallel()
-	play(t, read(t, "first-voyage"), buildLifeboatd(t), func() {})
+	play(t, read(t, "first-voyage"), buildLifeboatd(t), func() {}, &monitor{})
 }
