@@ -39,8 +39,10 @@ type patient struct {
 	*rig
 
 	events *eventbridge.Client
-	// path has the programs lifeboat, helm and kubectl, and a substitute for aws.
+	// path has the programs lifeboat, helm and kubectl, and a substitute for aws. env is their
+	// environment.
 	path string
+	env  []string
 }
 
 // of returns the patient for a subtest.
@@ -57,19 +59,19 @@ func (p *patient) must(err error) {
 	}
 }
 
-func newPatient(t *testing.T, apiServerArgs ...string) *patient {
+// newPatient installs Lifeboat as a user does. o.NoLifeboat is set.
+func newPatient(t *testing.T, o sandbox.Options) *patient {
 	t.Helper()
-	r := newRigWith(t, sandbox.Options{NoLifeboat: true, APIServerArgs: apiServerArgs})
+	o.NoLifeboat = true
+	r := newRigWith(t, o)
 	st := r.State()
 	p := &patient{rig: r, events: eventbridge.NewFromConfig(r.AWSConfig())}
 	p.path = p.programs()
-	t.Setenv("KUBECONFIG", st.Kubeconfig)
-	t.Setenv("AWS_ENDPOINT_URL", st.AWSEndpoint)
-	t.Setenv("AWS_REGION", st.Region)
-	t.Setenv("AWS_ACCESS_KEY_ID", st.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", st.SecretAccessKey)
-	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	p.env = append(os.Environ(), "PATH="+p.path+string(os.PathListSeparator)+os.Getenv("PATH"), "HELM_NO_PLUGINS=1", "HOME="+p.path,
+		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+	for _, v := range st.Env() {
+		p.env = append(p.env, v.Name+"="+v.Value)
+	}
 	r.launch(2)
 	cluster := r.Wiring().Cluster
 	p.must(r.AWS().States.AutoScaling.CreateGroup(autoscaling.Group{Name: workers, Max: 3, Tags: map[string]string{"kubernetes.io/cluster/" + cluster: "owned"}}))
@@ -135,7 +137,7 @@ func (p *patient) lifeboat(args ...string) string {
 	p.t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(p.t.Context(), filepath.Join(p.path, "lifeboat"), args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &errs
 	if err := cmd.Run(); err != nil && args[0] != "doctor" || out.Len() == 0 {
 		p.t.Fatalf("lifeboat %q: %v\n%s%s", args, err, out.String(), errs.String())
 	}
@@ -213,8 +215,7 @@ func (p *patient) programs() string {
 func (p *patient) shell(command string) {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), "sh", "-c", command)
-	cmd.Dir = filepath.Join("..", "..")
-	cmd.Env = append(os.Environ(), "PATH="+p.path+string(os.PathListSeparator)+os.Getenv("PATH"), "HELM_NO_PLUGINS=1", "HOME="+p.path)
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), p.env
 	out, err := cmd.CombinedOutput()
 	p.t.Logf("$ %s", command)
 	if err != nil {

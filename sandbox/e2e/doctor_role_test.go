@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,7 @@ func (p *patient) roleLacksAction(t *testing.T) {
 	p.must(err)
 	// On AWS this call needs no permission.
 	p.must(p.AWS().States.IAM.PutRolePolicy("lifeboat-controller", "identity", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:GetCallerIdentity","Resource":"*"}]}`))
-	t.Setenv("AWS_ACCESS_KEY_ID", credentials.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", credentials.SecretAccessKey)
+	p.env = append(slices.Clone(p.env), "AWS_ACCESS_KEY_ID="+credentials.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey)
 	well := p.findingsWith("--queue-url", p.State().QueueURL)
 	policy := p.rolePolicy("lifeboat aws iam --cluster " + p.Wiring().Cluster)
 	put := func(policy string) {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -155,7 +156,7 @@ func cloudWays() []way {
 // Each way to break the installation is found, and what the doctor prints repairs it.
 func TestDoctorRepairsWhatIsBroken(t *testing.T) {
 	args, log := auditArgs(t, doctorAudit)
-	p := newPatient(t, args...)
+	p := newPatient(t, sandbox.Options{APIServerArgs: args})
 	well := p.findings()
 	for _, f := range well {
 		t.Logf("when all is well: %s %s of %s: %s", f.Severity, f.ID, f.Object, f.Problem)

@@ -138,9 +138,16 @@ func newKarpenterRig(t *testing.T, o sandbox.Options) *rig {
 			t.Logf("Karpenter's log ends:\n%s", tail(log, 12000))
 		}
 	})
+	r.applyPool()
+	return r
+}
+
+// applyPool creates a NodePool from which Karpenter launches nodes.
+func (r *rig) applyPool() {
+	r.t.Helper()
 	nodeClass, nodePool, err := karpenter.Defaults(time.Second)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	for _, obj := range []*unstructured.Unstructured{nodeClass, nodePool} {
 		r.apply(obj)
@@ -157,7 +164,6 @@ func newKarpenterRig(t *testing.T, o sandbox.Options) *rig {
 			return false, fmt.Errorf("conditions %v (%w)", conditions, err)
 		})
 	}
-	return r
 }
 
 // list returns Karpenter's objects of a kind.
