@@ -84,9 +84,9 @@ func IsDrill(in *v1beta1.Interruption) bool {
 const later = 1 << 40
 
 // Priority ranks Interruptions; higher goes first: the earliest hard deadline, then the earliest
-// soft one, then those without.
-func Priority(in *v1beta1.Interruption) int {
-	if notice.Finished(in) {
+// soft one, then those without, then those without a node.
+func Priority(in *v1beta1.Interruption, hasNode bool) int {
+	if notice.Finished(in) || !hasNode {
 		return -3 * later
 	}
 	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices))

@@ -116,7 +116,7 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	case p.outcome.skipWrite:
 		p.update.Discard()
 	}
-	priority := record.Priority(p.facts.in)
+	priority := record.Priority(p.facts.in, p.facts.node != nil)
 	result := requeueAt(p.facts.now, p.outcome.requeue)
 	result.Priority = &priority
 	return result, nil

@@ -18,7 +18,7 @@ const (
 	// barrierTimeout is how long a drain waits for other interrupted nodes, and how
 	// long others wait for a node that cannot be cordoned.
 	barrierTimeout = 15 * time.Second
-	// barrierSettle is how long no other Interruption may have arrived before the
+	// barrierSettle is how long no other node may have been cordoned before the
 	// barrier opens: notices of one reclaim arrive in batches. A single
 	// Interruption does not wait.
 	barrierSettle = 500 * time.Millisecond
@@ -42,14 +42,6 @@ type cordonBarrier struct {
 	waiting map[string]time.Time
 	// cordoned is when this process cordoned the node of an Interruption.
 	cordoned map[string]time.Time
-	// last is the latest arrival, other the latest one of another Interruption.
-	last, other arrival
-}
-
-// arrival is when a notice about an Interruption arrived.
-type arrival struct {
-	name string
-	at   time.Time
 }
 
 // observe takes in a version of an Interruption; was is the version before, or nil.
@@ -72,10 +64,6 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 	if old, ok := was.(*v1beta1.Interruption); done || ok && !hasNews(old, in) {
 		return
 	}
-	if b.last.name != in.Name {
-		b.other = b.last
-	}
-	b.last = arrival{in.Name, now}
 	set(&b.pending, in.Name, now.Add(barrierTimeout))
 }
 
@@ -144,11 +132,13 @@ func (b *cordonBarrier) wait(name string, received, now time.Time, isCordoned fu
 	if pending > 0 {
 		return min(left, maxBarrierPoll, barrierPoll+time.Duration(pending)*barrierPollPerNode), nil
 	}
-	other := b.last
-	if other.name == name {
-		other = b.other
+	var settles time.Duration
+	for other, at := range b.cordoned {
+		if other != name {
+			settles = max(settles, at.Add(barrierSettle).Sub(now))
+		}
 	}
-	return max(0, min(left, other.at.Add(barrierSettle).Sub(now))), nil
+	return min(left, settles), nil
 }
 
 // pendingBeside returns how many other Interruptions may have a node that is not

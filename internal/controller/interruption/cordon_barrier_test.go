@@ -39,9 +39,20 @@ func TestBarrierWaitsForOtherNodes(t *testing.T) {
 		"the cache shows that the other is cordoned": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("b"), start)
 		}, after: time.Second, cordoned: all},
-		"another has just arrived, and is cordoned": {build: func(b *cordonBarrier) {
+		"another has just been cordoned": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start.Add(-time.Second))
+			b.setCordoned("b", start)
+		}, after: barrierSettle - time.Millisecond, cordoned: none, waits: true},
+		"another without a node has just arrived": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("b"), start)
-		}, after: barrierSettle - time.Millisecond, cordoned: all, waits: true},
+		}, after: barrierSettle - time.Millisecond, cordoned: all},
+		"others without a node arrive after one was cordoned": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+			b.setCordoned("b", start)
+			for i := range 100 {
+				b.observe(nil, arriving(fmt.Sprint("gone-", i)), start.Add(barrierSettle))
+			}
+		}, after: barrierSettle, cordoned: all},
 		"a second notice of its own has just arrived": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("a"), start)
 			joined := arriving("a")

@@ -49,7 +49,7 @@ type facts struct {
 	gates       []drain.Gate
 	replacement capacity.State
 	group       membership.Membership
-	policies    []v1beta1.InterruptionPolicy
+	policies    []v1beta1.InterruptionPolicy // those of the cache: there may be hundreds, and a pass only reads them
 	pauses      []v1beta1.Pause
 	// pause is the one that stops the action; nil: none does.
 	pause *v1beta1.Pause
@@ -100,7 +100,7 @@ func (c *Controller) observe(ctx context.Context, in *v1beta1.Interruption, now 
 	}
 	var policies v1beta1.InterruptionPolicyList
 	var pauses v1beta1.PauseList
-	if err := errors.Join(c.Client.List(ctx, &policies), c.Client.List(ctx, &pauses)); err != nil {
+	if err := errors.Join(c.Client.List(ctx, &policies, client.UnsafeDisableDeepCopy), c.Client.List(ctx, &pauses)); err != nil {
 		return nil, fmt.Errorf("listing policies and pauses: %w", err)
 	}
 	f.policies, f.pauses = policies.Items, pauses.Items
@@ -183,9 +183,9 @@ func (f *facts) draining() bool {
 }
 
 // waitAtBarrier returns how long the drain waits for other interrupted nodes to be
-// cordoned.
+// cordoned. That of a node that is gone does not.
 func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decision) (time.Duration, error) {
-	if f.draining() {
+	if f.node == nil || f.draining() {
 		return 0, nil
 	}
 	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {

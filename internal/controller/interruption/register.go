@@ -121,12 +121,18 @@ func enqueue[O any](concerned func(context.Context, O) requests) handler.TypedFu
 	}
 }
 
-func (c *Controller) itself(_ context.Context, o client.Object) requests {
+// priority ranks an Interruption in the queue.
+func (c *Controller) priority(ctx context.Context, in *v1beta1.Interruption) int {
+	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
+	return record.Priority(in, node != nil || err != nil)
+}
+
+func (c *Controller) itself(ctx context.Context, o client.Object) requests {
 	in, ok := o.(*v1beta1.Interruption)
 	if !ok {
 		return nil
 	}
-	return requests{in.Name: record.Priority(in)}
+	return requests{in.Name: c.priority(ctx, in)}
 }
 
 func (c *Controller) ofNode(ctx context.Context, node client.Object) requests {
@@ -168,7 +174,7 @@ func (c *Controller) unfinished(ctx context.Context, matches func(*v1beta1.Inter
 	found := requests{}
 	for i := range list.Items {
 		if in := &list.Items[i]; !notice.Finished(in) && matches(in) {
-			found[in.Name] = record.Priority(in)
+			found[in.Name] = c.priority(ctx, in)
 		}
 	}
 	return found

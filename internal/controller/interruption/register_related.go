@@ -80,5 +80,5 @@ func (c *Controller) ofName(ctx context.Context, name string) requests {
 	if name == "" || c.Client.Get(ctx, client.ObjectKey{Name: name}, &in) != nil {
 		return nil // it is deleted
 	}
-	return requests{name: record.Priority(&in)}
+	return requests{name: c.priority(ctx, &in)}
 }

@@ -75,7 +75,7 @@ func (s *Slots) Acquire(ctx context.Context, cache client.Reader, l *Limit, in *
 }
 
 func hasPriority(a, b *v1beta1.Interruption) bool {
-	return cmp.Or(cmp.Compare(record.Priority(b), record.Priority(a)), cmp.Compare(a.Name, b.Name)) < 0
+	return cmp.Or(cmp.Compare(record.Priority(b, true), record.Priority(a, true)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // isReserved reports whether an Interruption got a slot and does not show yet that its
