@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// deadLetterRetry hides an unreadable message where a redrive policy moves it to a
-	// dead-letter queue after some receives: the sooner the better.
-	deadLetterRetry = time.Second
+	// firstDeadLetterRetry and longestDeadLetterRetry bound the backoff where a redrive policy
+	// moves an unreadable message to a dead-letter queue after some receives: the sooner the
+	// better, but thousands that return each second would delay real notices.
+	firstDeadLetterRetry   = time.Second
+	longestDeadLetterRetry = 10 * time.Second
 	// firstUnreadableRetry and longestUnreadableRetry bound the backoff where there is no
 	// dead-letter queue.
 	firstUnreadableRetry   = 30 * time.Second
@@ -39,7 +41,7 @@ func (s *Source) leaveUnreadable(ctx context.Context, m *types.Message, err erro
 		"advice", "see who sends it: the queue is for EventBridge's messages as they are; it goes to the dead-letter queue if there is one, else it expires")
 	d := disposition{outcome: outcomeUnreadable}
 	if policy := s.redrive.Load(); policy != nil {
-		d.retryIn = new(deadLetterRetry)
+		d.retryIn = retryAfter(m, firstDeadLetterRetry, longestDeadLetterRetry)
 		if policy.Target == "" {
 			d.retryIn = retryAfter(m, firstUnreadableRetry, longestUnreadableRetry)
 		}

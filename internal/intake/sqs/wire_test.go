@@ -107,6 +107,22 @@ func TestUnreadableMessageIsNotDeleted(t *testing.T) {
 	}
 }
 
+// A dead-letter queue takes a message after 30 receives, so thousands of unreadable messages that
+// return each second would delay real notices.
+func TestUnreadableMessageReturnsLessAndLessOften(t *testing.T) {
+	w := newWorld(t)
+	w.create("dead", nil)
+	w.queue = w.create("with-dead", map[string]string{"RedrivePolicy": fmt.Sprintf(
+		`{"deadLetterTargetArn":"arn:aws:sqs:%s:%s:dead","maxReceiveCount":"30"}`, region, account)})
+	api := &visibilityRecorder{API: w.aws}
+	w.send("not JSON")
+	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second, Visibility: time.Second})
+	w.until("it was received seven times", func() bool { return len(api.seen()) >= 7 })
+	if diff := cmp.Diff([]int32{1, 2, 4, 8, 10, 10, 10}, api.seen()[:7]); diff != "" {
+		t.Errorf("rests in seconds (-want +got):\n%s", diff)
+	}
+}
+
 func TestInstanceKnownLater(t *testing.T) {
 	w := newWorld(t)
 	api := &visibilityRecorder{API: w.aws}
