@@ -131,7 +131,7 @@ func (d *doctorRun) create(ctx context.Context, as client.Client, o client.Objec
 	return as.Create(ctx, o)
 }
 
-// policies checks the InterruptionPolicies.
+// policies checks the InterruptionPolicies, and the nodes that they select.
 func (d *doctorRun) policies(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil || d.lifeboat.CRDsMissing {
 		return nil, nil
@@ -142,5 +142,5 @@ func (d *doctorRun) policies(ctx context.Context) ([]finding.Finding, error) {
 	}
 	d.policiesFound, d.policiesRead = policies.Items, true
 	nodes, err := d.kube.nodes(ctx)
-	return doctor.CheckPolicies(policies.Items, nodes), err
+	return append(doctor.CheckPolicies(policies.Items, nodes), doctor.CheckNodes(nodes)...), err
 }

@@ -79,6 +79,7 @@ const (
 	idLifeboatNotChecked     = "lifeboat-not-checked"
 	idPolicyInvalid          = "policy-invalid"
 	idPoliciesTied           = "policies-tied"
+	idNodeConflict           = "node-conflict"
 	idClockSkew              = "clock-skew"
 	idCallFailed             = "call-failed"
 	idPermissionMissing      = "permission-missing"
@@ -102,7 +103,7 @@ func IDs() []string {
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
 		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatTwice, idLifeboatNotChecked,
-		idPolicyInvalid, idPoliciesTied,
+		idPolicyInvalid, idPoliciesTied, idNodeConflict,
 		idClockSkew, idCallFailed, idPermissionMissing, idNotUnderstood,
 	}
 }
