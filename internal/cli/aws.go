@@ -178,8 +178,22 @@ func (s *session) askBefore(ctx context.Context, what string, yes bool) error {
 	return s.requireConfirmation(ctx, bufio.NewReader(s.env.In), what, "")
 }
 
-// hintSetup returns the next step for a known error of awssetup.
-func (s *session) hintSetup(err error) string {
+// Known errors of awssetup.
+var (
+	awsConflicts = command.NewProblem("aws-conflicts", "Resources of Lifeboat's names exist, and something else created them.",
+		"Nothing was changed. Run `lifeboat aws plan` to see the options for each conflict; --adopt takes the resources over.")
+	awsNameBlocked = command.NewProblem("aws-queue-name-blocked", "A queue of this name was deleted a moment ago.",
+		"SQS blocks the name of a deleted queue for 60 seconds: try again in a minute.")
+	awsQueueRace = command.NewProblem("aws-queue-exists", "Another client created the queue with other settings.",
+		"Another client created this queue a moment ago: run `lifeboat aws plan` again.")
+	awsRuleQuota = command.NewProblem("aws-rule-quota", "The default event bus has no room for more rules.",
+		"The default event bus has reached its quota of rules (300 by default): delete some, or request a higher quota from AWS.")
+	awsRuleRace = command.NewProblem("aws-rule-changing", "Another client is changing the same rule.",
+		"Another client is changing the same rule: run the command again.")
+)
+
+// explainSetup returns the Problem that an error of awssetup is.
+func explainSetup(err error) command.Problem {
 	var (
 		call    *awssetup.CallError
 		api     smithy.APIError
@@ -187,27 +201,27 @@ func (s *session) hintSetup(err error) string {
 		another *sqstypes.QueueNameExists
 	)
 	if errors.Is(err, awssetup.ErrConflicts) {
-		return "Nothing was changed. Run `" + s.name + " aws plan` to see the options for each conflict; --adopt takes the resources over."
+		return awsConflicts
 	}
 	if !errors.As(err, &call) {
-		return ""
+		return command.Problem{}
 	}
 	switch {
 	case errors.As(err, &recent):
-		return "SQS blocks the name of a deleted queue for 60 seconds: try again in a minute."
+		return awsNameBlocked
 	case errors.As(err, &another):
-		return "Another client created this queue a moment ago: run `" + s.name + " aws plan` again."
+		return awsQueueRace
 	case !errors.As(err, &api):
-		return ""
+		return command.Problem{}
 	}
 	switch api.ErrorCode() {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
-		return "These AWS credentials lack the permission " + call.Permission + ": ask for it, or check AWS_PROFILE.\n" +
-			"`" + s.name + " aws iam --role setup` prints all permissions that lifeboat aws needs."
+		return command.AWSForbidden.With("These AWS credentials lack the permission " + call.Permission + ": ask for it, or check AWS_PROFILE.\n" +
+			"`lifeboat aws iam --role setup` prints all permissions that lifeboat aws needs.")
 	case "LimitExceededException":
-		return "The default event bus has reached its quota of rules (300 by default): delete some, or request a higher quota from AWS."
+		return awsRuleQuota
 	case "ConcurrentModificationException":
-		return "Another client is changing the same rule: run the command again."
+		return awsRuleRace
 	}
-	return ""
+	return command.Problem{}
 }

@@ -165,7 +165,7 @@ func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1bet
 		return nil, fmt.Errorf("node group %s not found: the cluster has none; run `%s nodegroup adopt %s` to adopt the Auto Scaling group of that name", name, s.name, name)
 	}
 	slices.Sort(names)
-	return nil, fmt.Errorf("node group %s not found; the existing ones are: %s", name, strings.Join(names, ", "))
+	return nil, nodeGroupNotFound.Errorf("node group %s not found; the existing ones are: %s", name, strings.Join(names, ", "))
 }
 
 // errNoGroup: AWS has no Auto Scaling group of this name.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ func findNode(nodes []corev1.Node, arg string) (*corev1.Node, error) {
 		}
 	}
 	if instanceID.MatchString(arg) {
-		return nil, fmt.Errorf("no node of this cluster has the instance %s; check the id and --context", arg)
+		return nil, nodeNotFound.Errorf("no node of this cluster has the instance %s; check the id and --context", arg)
 	}
 	names := make([]string, 0, len(nodes))
 	for _, n := range nodes {
@@ -41,9 +40,9 @@ func findNode(nodes []corev1.Node, arg string) (*corev1.Node, error) {
 	}
 	near := nearest(arg, names)
 	if len(near) == 0 {
-		return nil, fmt.Errorf("node %q not found: the cluster has no nodes; check --context", arg)
+		return nil, nodeNotFound.Errorf("node %q not found: the cluster has no nodes; check --context", arg)
 	}
-	return nil, fmt.Errorf("node %q not found; similar names: %s", arg, strings.Join(near, ", "))
+	return nil, nodeNotFound.Errorf("node %q not found; similar names: %s", arg, strings.Join(near, ", "))
 }
 
 // targets returns the targets that the arguments name. An instance id works
@@ -87,7 +86,7 @@ func (s *session) nodesOf(ctx context.Context) ([]corev1.Node, error) {
 func targetOf(node *corev1.Node) (drill.Target, error) {
 	id, zone := instanceOf(node)
 	if id == "" {
-		return drill.Target{}, fmt.Errorf("node %s is not an EC2 instance: its provider id is %q instead of aws:///ZONE/INSTANCE", node.Name, node.Spec.ProviderID)
+		return drill.Target{}, nodeNotEC2.Errorf("node %s is not an EC2 instance: its provider id is %q instead of aws:///ZONE/INSTANCE", node.Name, node.Spec.ProviderID)
 	}
 	return drill.Target{InstanceID: id, Node: node.Name, Zone: zone}, nil
 }

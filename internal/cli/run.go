@@ -78,5 +78,5 @@ func newSession(env Env) *session {
 func (s *session) run(ctx context.Context) int {
 	root := newRoot(s)
 	root.SetArgs(s.env.Args[min(1, len(s.env.Args)):])
-	return command.Finish(ctx, root.ExecuteContext(ctx), s.err, s.hint)
+	return command.Finish(ctx, root.ExecuteContext(ctx), s.err, s.name, s.explainError)
 }

@@ -54,7 +54,7 @@ func newSession(env command.Env) *session {
 func (s *session) run(ctx context.Context) int {
 	root := newRoot(s)
 	root.SetArgs(arguments(s.env.Args[min(1, len(s.env.Args)):]))
-	return command.Finish(ctx, root.ExecuteContext(ctx), s.err, s.hint)
+	return command.Finish(ctx, root.ExecuteContext(ctx), s.err, s.name, explainError)
 }
 
 // arguments are the arguments of the root command. Its name is that of the program lifeboat, so that
@@ -78,13 +78,13 @@ func newRoot(s *session) *cobra.Command {
 	return root
 }
 
-// hint is the next step for a known error, or "".
-func (s *session) hint(err error) string {
+// explainError returns the Problem that an error is.
+func explainError(err error) command.Problem {
 	var fromAWS *smithy.OperationError
 	if errors.As(err, &fromAWS) {
 		return command.HintAWS(err)
 	}
-	return command.Hint(s.name, err)
+	return command.Hint(err)
 }
 
 func (s *session) isJSON() bool { return s.flags.IsJSON() }

@@ -40,9 +40,9 @@ func UsageErrorf(format string, args ...any) error {
 	return ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// Finish reports the error that a run ended with, and returns the exit code. hint says
-// what to do next about an error, or nothing.
-func Finish(ctx context.Context, err error, stderr terminal.Stream, hint func(error) string) int {
+// Finish reports the error that a run ended with, and returns the exit code. explain returns
+// the Problem that it is. name is how the user calls the program.
+func Finish(ctx context.Context, err error, stderr terminal.Stream, name string, explain func(error) Problem) int {
 	var exit ExitError
 	switch {
 	case err == nil:
@@ -54,8 +54,12 @@ func Finish(ctx context.Context, err error, stderr terminal.Stream, hint func(er
 		return exit.Code
 	}
 	stderr.Printf("%s %v\n", stderr.Paint(terminal.Bad, "error:"), err)
-	if hint := hint(err); hint != "" {
-		stderr.Printf("%s\n", hint)
+	p := explain(err)
+	if p.Next != "" {
+		stderr.Printf("%s\n", Rename(p.Next, name))
+	}
+	if p.ID != "" {
+		stderr.Printf("More: %s#%s\n", ErrorsPage, p.ID)
 	}
 	if exit.Code != 0 {
 		return exit.Code
