@@ -132,7 +132,8 @@ func (b *bookkeeping) changed(c model.Change) {
 		} else {
 			delete(b.as, c.Key.Name)
 			if was, ok := c.Old.(*corev1.Node); ok {
-				b.inst(instanceOf(was)).changed = b.run.c.Now()
+				i := b.inst(instanceOf(was))
+				i.changed, i.cordoned = b.run.c.Now(), time.Time{}
 			}
 		}
 	case "Interruption":

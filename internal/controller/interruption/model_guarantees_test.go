@@ -92,11 +92,12 @@ func (b *bookkeeping) checkHandled(was, is *v1beta1.Interruption) {
 }
 
 // checkRestored checks that a node that is drained for a planned reboot is not restored before it.
+// An instance that Lifeboat asked EC2 to terminate counts as alive after ten minutes.
 func (b *bookkeeping) checkRestored(n *corev1.Node) {
 	id := instanceOf(n)
 	v, ok := b.decision(id)
 	i := b.inst(id)
-	if !ok || !v.drainsNow() || v.notice.InstanceAction != notice.ActionReboot || i.booted.After(i.cordonedLast) ||
+	if !ok || !i.terminated.IsZero() || !v.drainsNow() || v.notice.InstanceAction != notice.ActionReboot || i.booted.After(i.cordonedLast) ||
 		!b.run.c.Now().Before(v.deadline.Time.Time) {
 		return
 	}
@@ -114,7 +115,7 @@ func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 		b.ended++
 		return
 	}
-	if in == nil || !ok || v.action != v1beta1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
+	if in == nil || in.Spec.Hold != nil || !ok || v.action != v1beta1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
 		!firm(v.deadline) || !(case_{record: in}).begun().Equal(begun) || !confirmed(v.notice.Kind, in.Spec.Notices) {
 		return
 	}

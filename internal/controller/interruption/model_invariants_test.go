@@ -63,7 +63,7 @@ func (b *bookkeeping) checkDeadline(instance string) {
 	i, now := b.inst(instance), b.run.c.Now()
 	in := b.recordOf(instance)
 	if !ok || !d.drains() || !firm(d.deadline) || d.instanceGone || !i.off.IsZero() || d.awaits || d.notBefore.After(now) ||
-		d.deadline.Time.Sub(now).Abs() > time.Second || b.run.Node(i.node) == nil {
+		d.deadline.Time.Sub(now).Abs() > time.Second || b.nodeOf(instance) == nil {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), i.deletedAt)
