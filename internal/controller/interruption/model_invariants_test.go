@@ -169,6 +169,9 @@ func (b *bookkeeping) inDoubt(in *v1beta1.Interruption) bool {
 	if in == nil || notice.Finished(in) {
 		return false
 	}
+	if meta.IsStatusConditionFalse(in.Status.Conditions, v1beta1.ConditionCorroborated) {
+		return true // EC2 contradicts the notice
+	}
 	d, ok := b.decision(in.Name)
 	return ok && d.action == v1beta1.ActionTerminate && !confirmed(d.notice.Kind, in.Spec.Notices)
 }
