@@ -26,6 +26,8 @@ type Scrape struct {
 	Labels map[string]string `json:"labels"`
 	// Text is the exposition; empty: there was no answer.
 	Text string `json:"text,omitempty"`
+	// Gone is true if there was no request, because the target is no more.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // ReadRecording reads scrapes, one JSON object on each line, the oldest first.
@@ -130,7 +132,7 @@ func (r *Recorded) addTime(at time.Time) {
 type target struct {
 	labels map[string]string
 	series map[string]*series
-	last   time.Time
+	gone   bool
 }
 
 // series are the samples of one series.
@@ -155,21 +157,35 @@ func (t *target) add(at time.Time, ls labels.Labels, counter bool, v float64) {
 
 // read adds the samples of a scrape, up, and the marks of series that are no longer there.
 func (t *target) read(s Scrape) error {
-	t.last = s.Time
-	up := 1.0
-	if s.Text == "" {
-		up = 0
+	if t.gone = s.Gone; !s.Gone {
+		up := 1.0
+		if s.Text == "" {
+			up = 0
+		}
+		t.add(s.Time, t.named(model.MetricNameLabel, "up"), false, up)
 	}
-	t.add(s.Time, t.named(model.MetricNameLabel, "up"), false, up)
+	if err := t.parse(s); err != nil {
+		return fmt.Errorf("reading the metrics of %s: %w", s.Labels, err)
+	}
+	for _, one := range t.series {
+		if n := len(one.points); one.points[n-1].at.Before(s.Time) && !value.IsStaleNaN(one.points[n-1].value) {
+			one.points = append(one.points, point{s.Time, math.Float64frombits(value.StaleNaN)})
+		}
+	}
+	return nil
+}
+
+// parse adds the samples of an exposition.
+func (t *target) parse(s Scrape) error {
 	p := textparse.NewPromParser([]byte(s.Text), labels.NewSymbolTable(), false)
 	counters := map[string]bool{}
 	for {
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("reading the metrics of %s: %w", s.Labels, err)
+			return err
 		}
 		switch entry {
 		case textparse.EntryType:
@@ -184,12 +200,6 @@ func (t *target) read(s Scrape) error {
 			}
 		}
 	}
-	for _, one := range t.series {
-		if n := len(one.points); one.points[n-1].at.Before(s.Time) && !value.IsStaleNaN(one.points[n-1].value) {
-			one.points = append(one.points, point{s.Time, math.Float64frombits(value.StaleNaN)})
-		}
-	}
-	return nil
 }
 
 // histogramOf is the histogram that a series belongs to.
@@ -212,13 +222,9 @@ func (t *target) named(label, of string) labels.Labels { return t.with(labels.Fr
 // window is how much of the end of a recording a held state repeats.
 const window = 10 * time.Second
 
-// gone is how long before the end of a recording a target was scraped last that exists no more. It is
-// more than a scrape may take.
-const gone = 20 * time.Second
-
 // hold adds the samples of a held state, so long after the end of the recording.
 func (t *target) hold(end time.Time, after time.Duration) {
-	if end.Sub(t.last) > gone {
+	if t.gone {
 		return
 	}
 	for _, s := range t.series {

@@ -22,6 +22,7 @@ func TestRecordingIsStoredAndHeld(t *testing.T) {
 		}
 		return all
 	}
+	gone := append(scrapes(text(0, 7), ""), Scrape{Time: start.Add(6 * time.Second), Labels: map[string]string{"pod": "c-1"}, Gone: true})
 	for name, tc := range map[string]struct {
 		recording []Scrape
 		after     time.Duration // after the start
@@ -35,6 +36,8 @@ func TestRecordingIsStoredAndHeld(t *testing.T) {
 		"other gauges stay":            {scrapes(text(0, 7)), time.Hour, `lifeboat_on_hold`, "2"},
 		"a process without an answer":  {scrapes(text(0, 7), ""), 5*time.Second + time.Hour, `up or lifeboat_on_hold`, "0"},
 		"its series end at once":       {scrapes(text(0, 7), ""), 5 * time.Second, `absent(lifeboat_on_hold)`, "1"},
+		"a target that is no more":     {gone, 6*time.Second + time.Hour, `absent(up)`, "1"},
+		"it ends at once":              {gone, 6 * time.Second, `absent(up)`, "1"},
 		"before, they are there":       {scrapes(text(0, 7), ""), 4 * time.Second, `lifeboat_on_hold`, "2"},
 		"metrics of others are left":   {scrapes(text(0, 7)), 0, `absent(go_goroutines)`, "1"},
 		"series have the target":       {scrapes(text(0, 7)), 0, `count(lifeboat_on_hold{pod="c-1"})`, "1"},

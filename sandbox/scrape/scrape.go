@@ -31,12 +31,15 @@ type Scrape struct {
 	Labels map[string]string `json:"labels"`
 	// Text has Lifeboat's own metrics; empty: there was no answer.
 	Text string `json:"text,omitempty"`
+	// Gone is true if there was no request, because the target is no more.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Recorder scrapes each process once a second.
 type Recorder struct {
 	sandbox *sandbox.Sandbox
 	stop    func()
+	known   []sandbox.Part // the targets of the latest round
 
 	mu        sync.Mutex // guards the fields below
 	recording []Scrape
@@ -50,7 +53,8 @@ func Start(ctx context.Context, sb *sandbox.Sandbox) *Recorder {
 	var scrapes sync.WaitGroup
 	scrapes.Go(func() {
 		for {
-			for _, part := range r.targets() {
+			r.discover()
+			for _, part := range r.known {
 				scrapes.Go(func() { r.scrape(ctx, part) })
 			}
 			if !sleep.For(ctx, interval) {
@@ -65,6 +69,7 @@ func Start(ctx context.Context, sb *sandbox.Sandbox) *Recorder {
 // Stop ends the recording and returns it, the oldest scrape first.
 func (r *Recorder) Stop() []Scrape {
 	r.stop()
+	r.discover()
 	slices.SortStableFunc(r.recording, func(a, b Scrape) int { return a.Time.Compare(b.Time) })
 	return r.recording
 }
@@ -102,10 +107,7 @@ func (r *Recorder) scrape(ctx context.Context, part sandbox.Part) {
 	if busy {
 		return
 	}
-	s := Scrape{Time: time.Now(), Labels: map[string]string{"job": "lifeboat-controller", "pod": "lifeboat-controller-0", "instance": part.Name}}
-	if node, ok := strings.CutPrefix(part.Name, agentPrefix); ok {
-		s.Labels["job"], s.Labels["pod"] = "lifeboat-agent", "lifeboat-agent-"+node
-	}
+	s := Scrape{Time: time.Now(), Labels: labelsOf(part)}
 	s.Text = get(ctx, part.Address)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,6 +122,27 @@ const (
 	controller  = "lifeboatd"
 	agentPrefix = "agent-"
 )
+
+// labelsOf are the labels that a monitor of the chart gives a process.
+func labelsOf(part sandbox.Part) map[string]string {
+	if node, agent := strings.CutPrefix(part.Name, agentPrefix); agent {
+		return map[string]string{"job": "lifeboat-agent", "pod": "lifeboat-agent-" + node, "instance": part.Name}
+	}
+	return map[string]string{"job": "lifeboat-controller", "pod": "lifeboat-controller-0", "instance": part.Name}
+}
+
+// discover looks for the targets, and records those that are no more.
+func (r *Recorder) discover() {
+	before, now := r.known, time.Now()
+	r.known = r.targets()
+	for _, part := range before {
+		if !slices.ContainsFunc(r.known, func(p sandbox.Part) bool { return p.Name == part.Name }) {
+			r.mu.Lock()
+			r.recording = append(r.recording, Scrape{Time: now, Labels: labelsOf(part), Gone: true})
+			r.mu.Unlock()
+		}
+	}
+}
 
 // targets are lifeboatd and the agents of the machines with power: in a cluster the pod of an agent
 // goes away with its node.
