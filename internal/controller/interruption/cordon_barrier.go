@@ -60,8 +60,8 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 		delete(b.pending, in.Name)
 		return
 	}
-	_, done := b.cordoned[in.Name] // then another notice about the node must not delay every drain
-	if old, ok := was.(*v1beta1.Interruption); done || ok && !hasNews(old, in) {
+	_, isCordoned := b.cordoned[in.Name] // another notice about such a node delays no drain
+	if old, ok := was.(*v1beta1.Interruption); isCordoned || ok && !hasNews(old, in) {
 		return
 	}
 	set(&b.pending, in.Name, now.Add(barrierTimeout))
