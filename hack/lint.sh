@@ -21,10 +21,12 @@ generated() {
 }
 sums() { cat api/v1beta1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/rbac/* | sha256sum; }
 
+# Other versions of a module have their requirements beside go.mod.
 tidy() {
-	local dir
-	for dir in . sandbox/ modules/*/; do
-		(cd "$dir" && go mod tidy -diff) || { echo "run \`go mod tidy\` in $dir"; return 1; }
+	local file
+	for file in go.mod sandbox/go.mod modules/*/*.mod; do
+		(cd "$(dirname "$file")" && go mod tidy -diff -modfile="$(basename "$file")") ||
+			{ echo "run \`go mod tidy -modfile=$(basename "$file")\` in $(dirname "$file")"; return 1; }
 	done
 }
 

@@ -21,6 +21,12 @@ const (
 	CacheEnv  = "LIFEBOAT_CACHE"  // instead of lifeboat in the user's cache directory
 )
 
+// Environment variables with minor versions, such as 1.35, instead of the default ones.
+const (
+	KubernetesEnv = "LIFEBOAT_KUBERNETES"
+	KarpenterEnv  = "LIFEBOAT_KARPENTER"
+)
+
 // Paths has the programs and their versions.
 type Paths struct {
 	Kubernetes        string // see modules/kubernetes
@@ -81,7 +87,11 @@ func EnsureReal(ctx context.Context, progress io.Writer) (Paths, error) {
 
 // EnsureKarpenter is Ensure with Karpenter too.
 func EnsureKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
-	return ensureKarpenter(ctx, progress, karpenterModule())
+	m := karpenterModule()
+	if m.minor = os.Getenv(KarpenterEnv); m.minor == olderKarpenterMinor {
+		m = olderKarpenterModule()
+	}
+	return ensureKarpenter(ctx, progress, m)
 }
 
 // EnsureOlderKarpenter is EnsureKarpenter with an earlier minor version, see
@@ -132,7 +142,9 @@ func (b *builder) simulated(ctx context.Context) (Paths, error) {
 }
 
 func kubernetesModule() module {
-	return module{name: "kubernetes", pinned: "k8s.io/kubernetes", cold: "4 to 7 min", ldflags: kubernetesLDFlags}
+	return module{
+		name: "kubernetes", minor: os.Getenv(KubernetesEnv), pinned: "k8s.io/kubernetes", cold: "4 to 7 min", ldflags: kubernetesLDFlags,
+	}
 }
 
 func kwokModule() module {
@@ -151,6 +163,9 @@ func containerdModule() module {
 func karpenterModule() module {
 	return module{name: "karpenter", pinned: "github.com/aws/karpenter-provider-aws", cold: "about 3 min", ldflags: karpenterLDFlags}
 }
+
+// olderKarpenterMinor is the version of modules/karpenter-older.
+const olderKarpenterMinor = "1.0"
 
 func olderKarpenterModule() module {
 	m := karpenterModule()

@@ -23,6 +23,7 @@ const keepOthers = 2
 // module is a nested module that is built into one program, or several.
 type module struct {
 	name     string                      // of the first program, and of the directory in modules/
+	minor    string                      // of pinned, such as 1.35: its requirements are in vMINOR.mod; empty: in go.mod
 	pinned   string                      // the required module whose version names the program's; empty: it requires none
 	cold     string                      // duration of a first build, in words
 	ldflags  func(version string) string // stamps the version
@@ -45,6 +46,8 @@ type builder struct {
 type entry struct {
 	module
 	dir     string // the module's sources
+	modfile string // its requirements: go.mod, or another file beside it
+	prefix  string // of its places in the cache, and of those of its other versions
 	version string
 	flags   string // the linker's
 	home    string // the directory of the cached binary
@@ -54,7 +57,7 @@ func (e entry) binary() string { return filepath.Join(e.home, e.name) }
 
 // ensure returns the program of m and its version, and builds it first if the cache lacks it.
 func (b *builder) ensure(ctx context.Context, m module) (path, version string, err error) {
-	if path, version, found := prebuilt(b.prebuilt, m.name); found {
+	if path, version, found := prebuilt(b.prebuilt, m.name); found && m.is(version) {
 		return path, version, nil
 	}
 	if b.source == "" {
@@ -84,24 +87,45 @@ func (b *builder) ensure(ctx context.Context, m module) (path, version string, e
 }
 
 func (b *builder) locate(m module) (entry, error) {
-	dir := filepath.Join(b.source, "modules", m.name)
-	goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return entry{}, err
-	}
-	version := unpinned
+	e := entry{module: m, dir: filepath.Join(b.source, "modules", m.name), modfile: "go.mod", prefix: m.name, version: unpinned}
 	if m.pinned != "" {
-		if version, err = pinnedVersion(goMod, m.pinned); err != nil {
-			return entry{}, fmt.Errorf("%s: %w", dir, err)
+		var err error
+		if e.version, err = e.pinnedVersion(); err != nil {
+			return entry{}, err
 		}
 	}
-	flags := strings.TrimSpace("-s -w " + m.ldflags(version))
-	key, err := buildKey(dir, strings.TrimSpace(strings.Join([]string{flags, m.tags, strings.Join(m.packages, " ")}, " ")), goVersion(dir))
+	if !m.is(e.version) {
+		var err error
+		e.modfile, e.prefix = "v"+m.minor+".mod", m.name+"-"+m.minor
+		if e.version, err = e.pinnedVersion(); err != nil {
+			return entry{}, fmt.Errorf("there is no version %s: %w", m.minor, err)
+		}
+	}
+	e.flags = strings.TrimSpace("-s -w " + m.ldflags(e.version))
+	key, err := buildKey(e.dir, e.modfile, strings.TrimSpace(strings.Join([]string{e.flags, m.tags, strings.Join(m.packages, " ")}, " ")), goVersion(e.dir))
 	if err != nil {
 		return entry{}, err
 	}
-	home := filepath.Join(b.cache, fmt.Sprintf("%s-%s-%s", m.name, version, key))
-	return entry{module: m, dir: dir, version: version, flags: flags, home: home}, nil
+	e.home = filepath.Join(b.cache, fmt.Sprintf("%s-%s-%s", e.prefix, e.version, key))
+	return e, nil
+}
+
+// is reports whether a version is of the wanted minor version.
+func (m module) is(version string) bool {
+	return m.minor == "" || strings.HasPrefix(version, "v"+m.minor+".")
+}
+
+// pinnedVersion is the version of the pinned module in the entry's requirements.
+func (e entry) pinnedVersion() (string, error) {
+	text, err := os.ReadFile(filepath.Join(e.dir, e.modfile))
+	if err != nil {
+		return "", fmt.Errorf("reading the requirements of %s: %w", e.name, err)
+	}
+	version, err := pinnedVersion(text, e.pinned)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", e.dir, err)
+	}
+	return version, nil
 }
 
 // exists reports whether the binary exists, and marks it as used.
@@ -158,14 +182,19 @@ func (b *builder) build(ctx context.Context, e entry) error {
 
 // buildArgs are the go command's, to build into the directory out.
 func (e entry) buildArgs(out string) []string {
-	args := []string{"build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=" + e.tags, "-ldflags=" + e.flags, "-o"}
+	args := []string{"build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=" + e.tags, "-ldflags=" + e.flags}
+	if e.modfile != "go.mod" {
+		args = append(args, "-modfile="+e.modfile)
+	}
+	args = append(args, "-o")
 	if e.packages == nil {
 		return append(args, filepath.Join(out, e.name), ".")
 	}
 	return append(append(args, out), e.packages...) // each by the name of its directory
 }
 
-func unfinishedPrefix(name string) string { return ".building-" + name + "-" }
+// unfinishedPrefix ends with a dot, because a name can begin with another one.
+func unfinishedPrefix(name string) string { return ".building-" + name + "." }
 
 // clearUnfinished removes the remains of killed builds. It is called under the lock, so no build is
 // running.
@@ -184,7 +213,7 @@ func (b *builder) clearUnfinished(name string) error {
 
 // clearOld removes the binaries of other keys except the most recently used.
 func (b *builder) clearOld(e entry) error {
-	all, err := filepath.Glob(filepath.Join(b.cache, e.name+"-v*-*"))
+	all, err := filepath.Glob(filepath.Join(b.cache, e.prefix+"-v*-*"))
 	if err != nil {
 		return fmt.Errorf("looking for old builds: %w", err)
 	}

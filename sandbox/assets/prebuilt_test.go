@@ -40,6 +40,15 @@ func TestPrebuiltProgramsNeedNeitherGoNorSource(t *testing.T) {
 	if text, err := os.ReadFile(got.Karpenter); err != nil || string(text) != "karpenter" {
 		t.Errorf("the copy has %q (%v)", text, err)
 	}
+	t.Setenv(KubernetesEnv, "1.2")
+	if got, err := EnsureKarpenter(t.Context(), nil); err != nil || got != want {
+		t.Errorf("the wanted version gave %+v (%v)", got, err)
+	}
+	t.Setenv(KubernetesEnv, "1.3")
+	if got, err := EnsureKarpenter(t.Context(), nil); err == nil {
+		t.Errorf("another version than the prebuilt one gave %+v", got)
+	}
+	t.Setenv(KubernetesEnv, "")
 	if _, err := EnsureOlderKarpenter(t.Context(), nil); err == nil || !strings.Contains(err.Error(), SourceEnv) {
 		t.Errorf("a program that is not prebuilt gave %v, want what to set", err)
 	}

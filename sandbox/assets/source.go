@@ -67,10 +67,10 @@ func pinnedVersion(goMod []byte, path string) (string, error) {
 	return string(m[1]), nil
 }
 
-// buildKey is a digest of all inputs of a binary: the module's go.mod, go.sum and Go files, the
-// toolchain, the platform and the linker's flags.
-func buildKey(dir, ldflags, goVersion string) (string, error) {
-	h := sha256.New()
+// buildKey is a digest of all inputs of a binary: the module's requirements with their sums, its Go
+// files, the toolchain, the platform and the linker's flags.
+func buildKey(dir, modfile, ldflags, goVersion string) (string, error) {
+	h, sums := sha256.New(), strings.TrimSuffix(modfile, ".mod")+".sum"
 	fmt.Fprintf(h, "%s %s/%s %q\n", goVersion, runtime.GOOS, runtime.GOARCH, ldflags)
 	// WalkDir goes in lexical order, so the digest is stable.
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -79,7 +79,7 @@ func buildKey(dir, ldflags, goVersion string) (string, error) {
 		}
 		name := d.Name()
 		isSource := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
-		if !isSource && name != "go.mod" && name != "go.sum" {
+		if !isSource && name != modfile && name != sums {
 			return nil
 		}
 		data, err := os.ReadFile(path)

@@ -3,6 +3,7 @@ package assets
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,37 @@ func TestRealModulesAreFound(t *testing.T) {
 		if !strings.Contains(e.flags, strings.TrimPrefix(e.version, "v")) {
 			t.Errorf("%s is linked with %q, which does not stamp %s", m.name, e.flags, e.version)
 		}
+	}
+}
+
+// Each version of `make matrix` must exist, at a place of its own in the cache.
+func TestMinorVersionsAreFound(t *testing.T) {
+	t.Setenv(CacheEnv, t.TempDir())
+	b, err := newBuilder(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	homes := map[string]bool{}
+	for _, minor := range []string{"1.35", "1.36", "1.37"} {
+		t.Setenv(KubernetesEnv, minor)
+		e, err := b.locate(kubernetesModule())
+		if err != nil || !strings.HasPrefix(e.version, "v"+minor+".") || !strings.Contains(strings.Join(e.buildArgs("out"), " "), "gitVersion="+e.version) {
+			t.Errorf("Kubernetes %s is %s (%v), built with %q", minor, e.version, err, e.buildArgs("out"))
+		}
+		if uses := slices.Contains(e.buildArgs("out"), "-modfile=v"+minor+".mod"); uses != (minor != "1.36") {
+			t.Errorf("Kubernetes %s is built with %q", minor, e.buildArgs("out"))
+		}
+		homes[e.home] = true
+	}
+	if len(homes) != 3 {
+		t.Errorf("the places in the cache are %v", homes)
+	}
+	t.Setenv(KubernetesEnv, "1.99")
+	if _, err := b.locate(kubernetesModule()); err == nil || !strings.Contains(err.Error(), "no version 1.99") {
+		t.Errorf("an unknown version gave %v", err)
+	}
+	if e, err := b.locate(olderKarpenterModule()); err != nil || !strings.HasPrefix(e.version, "v"+olderKarpenterMinor+".") {
+		t.Errorf("the older Karpenter is %s (%v)", e.version, err)
 	}
 }
 
