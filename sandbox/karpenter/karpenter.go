@@ -12,8 +12,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// stopGrace is enough for Karpenter to end its polls of the queue.
-const stopGrace = 20 * time.Second
+// stopGrace is longer than controller-runtime waits for controllers, 30 s. Some Karpenters need all of
+// it.
+const stopGrace = 45 * time.Second
 
 // Options are the options of Karpenter. All are required except Queue.
 type Options struct {
