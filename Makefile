@@ -12,9 +12,12 @@ export CGO_ENABLED := 0
 
 # The older release of `make skew`, a git commit: the last one that served v1alpha1 alone.
 OLDER ?= a0e9f08e
+# The minor versions of `make matrix`.
+KUBERNETES ?= 1.35 1.36 1.37
+KARPENTER ?= 1.0 1.14
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills skew lint gen verify build image release push
+.PHONY: help demo test race e2e tally model kills skew matrix lint gen verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +52,9 @@ kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILL
 
 skew: ## Upgrade an older release (OLDER, a git commit) to this one and back, with twenty interruptions under way
 	@OLDER='$(OLDER)' hack/skew.sh
+
+matrix: ## Run a few tests on each version of Kubernetes (KUBERNETES) with each one of Karpenter (KARPENTER)
+	@KUBERNETES='$(KUBERNETES)' KARPENTER='$(KARPENTER)' hack/matrix.sh
 
 lint: ## Vet and lint; check for known vulnerabilities and for stale generated files
 	@hack/lint.sh
