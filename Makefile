@@ -17,7 +17,7 @@ KUBERNETES ?= 1.35 1.36 1.37
 KARPENTER ?= 1.0 1.14
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills skew matrix lint gen verify build image release push
+.PHONY: help demo test race e2e tally model kills overload skew matrix lint gen verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ skew: ## Upgrade an older release (OLDER, a git commit) to this one and back, wi
 
 matrix: ## Run a few tests on each version of Kubernetes (KUBERNETES) with each one of Karpenter (KARPENTER)
 	@KUBERNETES='$(KUBERNETES)' KARPENTER='$(KARPENTER)' hack/matrix.sh
+
+overload: ## Drain nodes while tenants create large pods, policies, Interruptions and messages (7 min, 4 GiB)
+	@go test -C sandbox -count=1 -timeout 60m -tags overload -run 'TestOverload$$' -v ./e2e
 
 lint: ## Vet and lint; check for known vulnerabilities and for stale generated files
 	@hack/lint.sh

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
@@ -31,6 +32,8 @@ type request struct {
 	ImpersonatedUser struct{ Username string }
 	UserAgent        string
 	ObjectRef        struct{ APIGroup, Resource, Subresource, Name string }
+	// StageTimestamp is when the request was answered.
+	RequestReceivedTimestamp, StageTimestamp time.Time
 	// ResponseStatus has no message at level Metadata.
 	ResponseStatus struct{ Code int }
 }
