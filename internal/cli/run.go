@@ -51,6 +51,7 @@ type session struct {
 	clientVersion string
 	// The following reach outside of the process; tests replace them.
 	connect      func(ctx context.Context) (cluster, error)
+	connectTo    func(ctx context.Context, kubeContext string) (cluster, error)
 	connectCloud func(ctx context.Context, zone string) (cloud, error)
 	findSandbox  func(name string) (connection, error)
 	observeGroup func(ctx context.Context, name string) (nodegroup.Observed, error)
@@ -68,6 +69,7 @@ func newSession(env Env) *session {
 	}
 	s.clientVersion = version.Get().Version
 	s.connect = s.connectKubernetes
+	s.connectTo = s.connectContext
 	s.connectCloud = s.connectAWS
 	s.observeGroup = s.observeAWSGroup
 	s.findSandbox = findRunningSandbox

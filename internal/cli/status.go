@@ -20,21 +20,32 @@ import (
 const exitNeedsPerson = 3
 
 func newStatus(s *session) *cobra.Command {
-	return &cobra.Command{
+	var fleet fleetFlags
+	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show health, what is under way and what waits for a person",
 		Long: `Show on one screen whether Lifeboat runs, which interruptions are under way, and
 what waits for a person. Each of those has a deadline or the command to run.
 
 It reads the cluster only. lifeboat doctor also checks the AWS resources.
+With --contexts or --all-contexts it shows one line for each cluster.
 
-Exit codes: 0 nothing to do; 1 Lifeboat does not run as it should; 3 something
-waits for a person.`,
+Exit codes: 0 nothing to do; 1 Lifeboat does not run as it should, or a cluster
+of several cannot be read; 3 something waits for a person.`,
 		Example: `  lifeboat status
+  lifeboat status --contexts prod-eu,prod-us
   lifeboat status -o json | jq -r '.needs[].command'`,
 		Args: arguments(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.status(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if fleet.given() {
+				return s.fleetStatus(cmd.Context(), fleet)
+			}
+			return s.status(cmd.Context())
+		},
 	}
+	cmd.Flags().StringSliceVar(&fleet.contexts, "contexts", nil, "contexts in the kubeconfig, separated by commas")
+	cmd.Flags().BoolVar(&fleet.all, "all-contexts", false, "all contexts in the kubeconfig")
+	return cmd
 }
 
 // statusReport is what status shows.
@@ -168,12 +179,17 @@ func (r *statusReport) write(s *session) {
 		s.out.Printf("\n")
 		s.out.Printf("%s", drawTable(s.out.Measured(), r.records, "", s.now()))
 	}
-	if len(r.Needs) == 0 {
+	s.writeNeeds(r.Needs)
+}
+
+// writeNeeds writes what waits for a person.
+func (s *session) writeNeeds(needs []record.Need) {
+	if len(needs) == 0 {
 		s.out.Printf("\nNothing waits for a person.\n")
 		return
 	}
 	s.out.Printf("\n%s\n", s.out.Paint(terminal.Bold, "Waits for a person:"))
-	for _, n := range r.Needs {
+	for _, n := range needs {
 		line := strings.TrimSpace(n.Node + " " + n.Why)
 		if n.Since != nil {
 			line += fmt.Sprintf(" (for %s)", terminal.Duration(s.now().Sub(*n.Since)))
