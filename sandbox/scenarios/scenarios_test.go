@@ -52,7 +52,7 @@ func TestReadErrorListsScenarios(t *testing.T) {
 		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +
 		`karpenter-deadline-alone, karpenter-deadline, karpenter-health-alone, karpenter-health, karpenter-own-queue, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
 		`no-capacity, node-lives, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +
-		`silent-agent, spot-walkthrough, spot-warm-pool, surge, terminate-instances-alone, terminate-instances, ` +
+		`silent-agent, spot-walkthrough, spot-warm-pool, surge-waves, surge, terminate-instances-alone, terminate-instances, ` +
 		`terminated, walkthrough-crashes, warm-pool, zone-rebalance`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want %s", err, want)

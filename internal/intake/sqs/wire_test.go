@@ -118,7 +118,13 @@ func TestUnreadableMessageReturnsLessAndLessOften(t *testing.T) {
 	w.send("not JSON")
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second, Visibility: time.Second})
 	w.until("it was received seven times", func() bool { return len(api.seen()) >= 7 })
-	if diff := cmp.Diff([]int32{1, 2, 4, 8, 10, 10, 10}, api.seen()[:7]); diff != "" {
+	// The message may arrive before the source knows the redrive policy; the first rest is then
+	// the queue's own.
+	got, want := api.seen()[:7], []int32{1, 2, 4, 8, 10, 10, 10, 10}
+	if got[0] == 2 {
+		want = want[1:]
+	}
+	if diff := cmp.Diff(want[:7], got); diff != "" {
 		t.Errorf("rests in seconds (-want +got):\n%s", diff)
 	}
 }
