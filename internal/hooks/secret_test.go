@@ -1,6 +1,7 @@
 package hooks_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,4 +78,23 @@ func TestBodyWithoutSecretsHasNoValues(t *testing.T) {
 	if err != nil || strings.Contains(string(got), "alues") {
 		t.Errorf("%s, %v", got, err)
 	}
+}
+
+// FuzzSecretsDecideNothing renders any template with two values: both succeed, or both fail in the
+// same way.
+func FuzzSecretsDecideNothing(f *testing.F) {
+	f.Add(`{"k": "{{.Values.k}}", "n": {{json .Node}}}`, "a", `"`)
+	f.Add(`{{if .Values.k}}a{{end}}{{print .Values.k}}{{json .}}`, "", "a")
+	f.Add(`{{with and .Node .Values.k}}{{.}}{{end}}{{(.Values.k)}}`, `\`, `{"`)
+	f.Fuzz(func(t *testing.T, text, one, other string) {
+		if len(text) > 8192 {
+			return
+		}
+		w := v1beta1.Webhook{Body: text, ValuesFrom: fromSecret}
+		_, first := hooks.Body(w, subject(), map[string]string{"k": one[:min(len(one), 4096)]})
+		_, second := hooks.Body(w, subject(), map[string]string{"k": other[:min(len(other), 4096)]})
+		if fmt.Sprint(first) != fmt.Sprint(second) {
+			t.Errorf("%q: with one value %v, with another %v", text, first, second)
+		}
+	})
 }
