@@ -21,21 +21,23 @@ func TestInterruptionWithoutNodeGoesLast(t *testing.T) {
 	w := newWorld(t, genuine, atRisk, gone, node("a", instance), node("b", atRisk.Name), pod("web-1"))
 	ctx := t.Context()
 
-	rankOf := map[string]func(*v1beta1.Interruption) int{
-		"an event about it":     func(in *v1beta1.Interruption) int { return w.loop.itself(ctx, in)[in.Name] },
-		"a change of a policy":  func(in *v1beta1.Interruption) int { return w.loop.all(ctx, nil)[in.Name] },
-		"a change of its hooks": func(in *v1beta1.Interruption) int { return w.loop.ofName(ctx, in.Name)[in.Name] },
-		"a pass that waits": func(in *v1beta1.Interruption) int {
+	for _, c := range []struct {
+		why  string
+		rank func(*v1beta1.Interruption) int
+	}{
+		{"an event about it", func(in *v1beta1.Interruption) int { return w.loop.itself(ctx, in)[in.Name] }},
+		{"a change of a policy", func(in *v1beta1.Interruption) int { return w.loop.all(ctx, nil)[in.Name] }},
+		{"a change of its hooks", func(in *v1beta1.Interruption) int { return w.loop.ofName(ctx, in.Name)[in.Name] }},
+		{"a pass", func(in *v1beta1.Interruption) int { // the last: it can complete the record
 			result, err := w.loop.Reconcile(ctx, in.DeepCopy())
 			if err != nil || result.Priority == nil {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			return *result.Priority
-		},
-	}
-	for why, rank := range rankOf {
-		if a, b, c := rank(genuine), rank(atRisk), rank(gone); a <= b || b <= c {
-			t.Errorf("%s: ranks %d, %d and %d of the nearest deadline, none, and one without a node", why, a, b, c)
+		}},
+	} {
+		if near, none, nodeless := c.rank(genuine), c.rank(atRisk), c.rank(gone); near <= none || none <= nodeless {
+			t.Errorf("%s: ranks %d, %d and %d of the nearest deadline, none, and one without a node", c.why, near, none, nodeless)
 		}
 	}
 }
