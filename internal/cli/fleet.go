@@ -192,4 +192,3 @@ func (s *session) writeFleet(fleet []member) {
 	record.SortNeeds(needs)
 	s.writeNeeds(needs)
 }
-
