@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
@@ -50,6 +50,9 @@ func (s *session) fleetStatus(ctx context.Context, f fleetFlags) error {
 		return usageErrorf("write one of --context, --contexts, --all-contexts and --sandbox")
 	}
 	names := f.contexts
+	if slices.Contains(names, "") {
+		return usageErrorf("--contexts has an empty name: write such as prod-eu,prod-us")
+	}
 	if f.all {
 		var err error
 		if names, err = s.allContexts(); err != nil {
@@ -101,16 +104,15 @@ func (s *session) readFleet(ctx context.Context, names []string) []member {
 	defer progress.Stop()
 	progress.Step("reading %s", counted(len(names), "cluster"))
 	fleet := make([]member, len(names))
-	limit := make(chan struct{}, fleetRequests)
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(fleetRequests)
 	for i, name := range names {
-		all.Go(func() {
-			limit <- struct{}{}
-			defer func() { <-limit }()
+		all.Go(func() error {
 			fleet[i] = s.readMember(ctx, name)
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // an error is part of its member
 	return fleet
 }
 
@@ -191,4 +193,7 @@ func (s *session) writeFleet(fleet []member) {
 	table.Write(s.out)
 	record.SortNeeds(needs)
 	s.writeNeeds(needs)
+	if slices.ContainsFunc(fleet, func(m member) bool { return m.State == fleetUnreachable }) {
+		s.out.Printf("\nA cluster could not be read: what waits there is not known.\n")
+	}
 }

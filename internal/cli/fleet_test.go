@@ -49,6 +49,9 @@ func TestFleetHasOneLineForEachCluster(t *testing.T) {
 	r := fleetOf(t, clusters, "--contexts", "prod-eu,prod-us,staging,lab")
 	golden(t, "status-fleet.golden", r.out+r.err)
 	golden(t, "status-fleet-json.golden", fleetOf(t, clusters, "--contexts", "prod-eu,lab", "-o", "json").out)
+	if r := fleetOf(t, clusters, "--contexts", "lab"); !strings.Contains(r.out, "what waits there is not known") {
+		t.Errorf("says nothing about the cluster that it could not read:\n%s", r.out)
+	}
 	for contexts, want := range map[string]int{
 		"prod-us": ExitOK, "prod-us,prod-eu": exitNeedsPerson, "prod-us,staging": exitBroken, "prod-eu,lab": exitBroken, "prod-us,none": exitBroken,
 	} {
@@ -85,6 +88,9 @@ func TestFleetFlags(t *testing.T) {
 		if r := fleetOf(t, nil, args...); r.code != ExitUsage || !strings.Contains(r.err, "write one of") {
 			t.Errorf("%v: exit code %d\n%s", args, r.code, r.err)
 		}
+	}
+	if r := fleetOf(t, nil, "--contexts", "a,,b"); r.code != ExitUsage || !strings.Contains(r.err, "empty name") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {

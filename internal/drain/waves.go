@@ -56,16 +56,16 @@ func (s *planContext) resolveWaves() {
 // awaitsWave holds a pod that would be surged until its ReplicaSet has recovered from earlier
 // surges. Waves follow the limits of the Deployment's own rollouts while there is time, and become
 // larger as the pods' turn comes near.
-func (s *planContext) awaitsWave(c *podState, fit surgeEligibility) (Verdict, bool) {
-	w := s.known.waves[fit.set.UID]
-	atOnce := rolloutLimit(fit.deployment, wanted(fit.set.Spec.Replicas))
+func (s *planContext) awaitsWave(c *podState, of surgeEligibility) (Verdict, bool) {
+	w := s.known.waves[of.set.UID]
+	atOnce := rolloutLimit(of.deployment, wanted(of.set.Spec.Replicas))
 	if !c.turn.IsZero() {
-		turns := int64((c.turn.Sub(s.now) - 1) / waveTime)
-		if turns <= 1 {
+		fit := int64((c.turn.Sub(s.now) - 1) / waveTime) // how many waves there is time for
+		if fit <= 1 {
 			atOnce = math.MaxInt
 		} else {
-			atOnce = max(atOnce, ceil(w.left+w.underWay, int(turns)))
-			c.nextWave = c.turn.Add(-time.Duration(turns) * waveTime)
+			atOnce = max(atOnce, ceil(w.left+w.underWay, int(fit)))
+			c.nextWave = c.turn.Add(-time.Duration(fit) * waveTime)
 		}
 	}
 	// One is always under way, whatever else the ReplicaSet lacks.
@@ -74,7 +74,7 @@ func (s *planContext) awaitsWave(c *podState, fit surgeEligibility) (Verdict, bo
 		return Verdict{}, false
 	}
 	c.moving = true
-	return say(StepWaits, fmt.Sprintf("waits: it will be surged after others: Deployment %s may replace %d at a time%s", fit.deployment.Name, atOnce, s.byItsTurn(c)))
+	return say(StepWaits, fmt.Sprintf("waits: it will be surged after others: Deployment %s may replace %d at a time%s", of.deployment.Name, atOnce, s.byItsTurn(c)))
 }
 
 // rolloutLimit returns how many pods of the Deployment may be surged at a time: as many as a

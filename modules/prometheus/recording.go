@@ -68,9 +68,9 @@ type Recorded struct {
 	Scraped int
 }
 
-// Store fills a database in dir with a recording. From its end on, the last state is held: what the
-// last ten seconds showed goes on for the given time. So no test waits for an alert that needs hours. Counters grow as fast, the age of what waits grows with the clock, and
-// other gauges stay.
+// Store fills a database in dir with a recording. From its end on, the last state is held for the
+// given time, so that no test waits for an alert that needs hours: counters grow as fast as in the
+// last ten seconds, the age of what waits grows with the clock, and other gauges stay.
 func Store(ctx context.Context, dir string, recording []Scrape, hold time.Duration) (*Recorded, error) {
 	o := tsdb.DefaultOptions()
 	o.MinBlockDuration = (24 * time.Hour).Milliseconds()

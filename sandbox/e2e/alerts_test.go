@@ -68,6 +68,7 @@ func TestAlertsFireOnTheirFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.breakAtOnce(nodes)
+	recorder.Rounds(t.Context(), 2)
 	empty := r.checkFires(recorder, "LifeboatAWSRequestsFailing", "LifeboatCanaryFailing", "LifeboatDeadlineNear", "LifeboatLaunchStuck",
 		"LifeboatNotificationsFailing", "LifeboatPauseForgotten", "LifeboatPodsLost", "LifeboatSourceDown", "LifeboatUncorroborated",
 		"LifeboatUnreadableMessages")
@@ -82,7 +83,7 @@ func TestAlertsFireOnTheirFaults(t *testing.T) {
 	if err := r.StopLifeboat(); err != nil {
 		t.Fatal(err)
 	}
-	outage(t, 3*time.Second)
+	recorder.Rounds(t.Context(), 3)
 	r.checkFires(recorder, "LifeboatNoLeader")
 }
 
@@ -134,7 +135,6 @@ func (r *rig) breakAtOnce(nodes []ec2.Instance) {
 	r.untilMetric("lifeboat_canary_failed_total", "", rules)
 	r.StopAWS()
 	r.until("the queue to be away", time.Minute, func(context.Context) (bool, error) { return r.metric("lifeboat_source_up", `"sqs"`) == 0, nil })
-	outage(r.t, 2*time.Second) // two more scrapes
 }
 
 // untilMetric waits until the sum of a metric of lifeboatd is large enough.

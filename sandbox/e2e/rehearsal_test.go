@@ -51,6 +51,7 @@ func TestIncidentRehearsal(t *testing.T) {
 	r := newRehearsal(t)
 	recorder := scrape.Start(t.Context(), r.Sandbox)
 	r.breakAll()
+	recorder.Rounds(t.Context(), 3)
 	fires := r.evaluate(recorder.Stop(), 5*time.Hour).Firing
 	for _, i := range []incident{
 		{"rule misspelt", "LifeboatWiringDegraded", []string{"rule " + r.spotRule(), "EC2 Spot Interruption Warning", "EC2 Spot Instance Interruption Warning"}},
@@ -141,7 +142,6 @@ func (r *rehearsal) breakAll() {
 		return d.Replacement != nil && strings.Contains(d.Replacement.Message, "capacity")
 	})
 	r.checkWiringDegraded(r.lost.ID, []string{"EC2 Spot Interruption Warning"})
-	outage(r.t, 3*time.Second) // three more scrapes
 }
 
 // untilDrain waits for a state of a drain.

@@ -155,26 +155,7 @@ func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 // machine.
 func (r *rig) until(what string, within time.Duration, holds func(ctx context.Context) (bool, error)) {
 	r.t.Helper()
-	within = timelimit.Stretch(within, r.slow)
-	ctx, cancel := context.WithTimeout(r.t.Context(), within)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	var last error
-	for {
-		ok, err := holds(ctx)
-		if ok {
-			return
-		}
-		if ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			r.t.Fatalf("waited %s for %s; last: %v", within, what, last)
-		case <-tick.C:
-		}
-	}
+	timelimit.Until(r.t, what, within, r.slow, holds)
 }
 
 // launch starts spot instances and returns them with their nodes Ready.

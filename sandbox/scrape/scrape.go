@@ -44,6 +44,7 @@ type Recorder struct {
 	mu        sync.Mutex // guards the fields below
 	recording []Scrape
 	busy      map[string]bool // by part: a scrape is under way
+	rounds    int             // how many have begun
 }
 
 // Start starts a recorder. Stop ends it.
@@ -54,6 +55,9 @@ func Start(ctx context.Context, sb *sandbox.Sandbox) *Recorder {
 	scrapes.Go(func() {
 		for {
 			r.discover()
+			r.mu.Lock()
+			r.rounds++
+			r.mu.Unlock()
 			for _, part := range r.known {
 				scrapes.Go(func() { r.scrape(ctx, part) })
 			}
@@ -72,6 +76,18 @@ func (r *Recorder) Stop() []Scrape {
 	r.discover()
 	slices.SortStableFunc(r.recording, func(a, b Scrape) int { return a.Time.Compare(b.Time) })
 	return r.recording
+}
+
+// Rounds waits until n more rounds of scrapes have begun and the round after them: those that answer
+// have done so.
+func (r *Recorder) Rounds(ctx context.Context, n int) {
+	begun := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.rounds
+	}
+	for last := begun() + n + 1; begun() < last && sleep.For(ctx, interval/10); {
+	}
 }
 
 // settling is how long Settle waits at most.

@@ -8,8 +8,8 @@ import (
 )
 
 // The steps need each other, in this order. In steps of upgrade and rollback EC2 reclaims one more
-// node, and the queue does not deliver the notice: a NodeNotice must pass from the agent of one release to the
-// controller of the same or of the other one.
+// node, and the queue does not deliver the notice: a NodeNotice must pass from the agent of one
+// release to the controller of the same or of the other one.
 func TestSkew(t *testing.T) {
 	w := newWorld(t)
 	for i, step := range []struct {

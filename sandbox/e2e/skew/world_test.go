@@ -147,26 +147,7 @@ func (w *world) kubectl(args ...string) string {
 // until waits for a condition. The limit applies to a quiet machine.
 func (w *world) until(what string, within time.Duration, holds func(context.Context) (bool, error)) {
 	w.t.Helper()
-	within = timelimit.Stretch(within, w.slow)
-	ctx, cancel := context.WithTimeout(w.t.Context(), within)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	var last error
-	for {
-		ok, err := holds(ctx)
-		if ok {
-			return
-		}
-		if ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("waited %s for %s; last: %v", within, what, last)
-		case <-tick.C:
-		}
-	}
+	timelimit.Until(w.t, what, within, w.slow, holds)
 }
 
 // objects lists a resource of Lifeboat in a version of its API, by name.
