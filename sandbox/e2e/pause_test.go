@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/scrape"
 )
 
 // A pause stops a request for a drain, also after a restart of lifeboatd, and does not stop a
@@ -52,4 +54,22 @@ func TestPauseOutlivesRestart(t *testing.T) {
 	r.mustCLI("resume")
 	r.until("the request to go on", time.Minute, paused(false))
 	r.reaches(interrupted.ID, v1beta1.PhaseDrained, 2*time.Minute)
+}
+
+// A pause does not stop the clock: the alert about a near deadline fires for a node whose drain a
+// pause stops.
+func TestPausedDeadlineAlerts(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, sandbox.Options{Agents: true})
+	node := r.launch(1)[0]
+	r.runOn(node, "web", 30)
+	r.mustCLI("pause", "--all", "--for", "1h")
+	recorder := scrape.Start(t.Context(), r.Sandbox)
+	r.shortNotice(node)
+	r.untilMetric("lifeboat_drained_pods_total", `"lost"`, 1)
+	recorder.Rounds(t.Context(), 1)
+	result := r.evaluate(recorder.Stop(), time.Hour)
+	if _, fires := result.Firing["LifeboatDeadlineNear"]; !fires {
+		t.Error("the pods are lost, and no alert said before that the deadline is near")
+	}
 }

@@ -258,6 +258,17 @@ lifeboat_nodegroup_pending_actions{nodegroup="workers"} 1
 	if err := testutil.CollectAndCompare(w.loop, strings.NewReader(want), "lifeboat_nodegroup_oldest_pending_action_seconds", "lifeboat_nodegroup_pending_actions"); err != nil {
 		t.Error(err)
 	}
+	// The instance is in service, and the tracker has read the group before that.
+	w.at.Instances[len(w.at.Instances)-1] = member("i-2", "InService")
+	for _, seeded := range []bool{true, false} {
+		w.seeded, w.now = seeded, w.now.Add(time.Second)
+		w.watch()
+		w.rest()
+		if err := testutil.CollectAndCompare(w.loop, strings.NewReader(strings.NewReplacer("} 90", "} 0", "} 1", "} 0").Replace(want)),
+			"lifeboat_nodegroup_oldest_pending_action_seconds", "lifeboat_nodegroup_pending_actions"); err != nil {
+			t.Errorf("tracker seeded %v: %v", seeded, err)
+		}
+	}
 	if n := testutil.CollectAndCount(w.loop, "lifeboat_nodegroup_instances"); n != 7 {
 		t.Errorf("%d series of instances", n)
 	}

@@ -74,7 +74,7 @@ func (c *Controller) count(m *memory, s v1beta1.NodeGroupStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.group, m.counts, m.held, m.oldest = s.Group, s.Instances, s.PendingActions, time.Time{}
-	if len(s.Actions) > 0 {
+	if s.PendingActions > 0 && len(s.Actions) > 0 { // before the first report of the tracker, the actions are those of the last leader
 		m.oldest = slices.MinFunc(s.Actions, func(a, b v1beta1.LifecycleAction) int { return a.Since.Compare(b.Since.Time) }).Since.Time
 	}
 }

@@ -132,11 +132,14 @@ func (c *Controller) state(status *v1beta1.NodeGroupStatus, s passState) {
 
 // track copies pending actions and launch results into status.
 func (c *Controller) track(status *v1beta1.NodeGroupStatus, o nodegroup.Observed) {
-	actions := c.Tracker.Actions(o.Name)
 	status.Actions = nil
-	for _, a := range actions[:min(len(actions), mostActions)] {
-		a.Message = notice.Cut(a.Message, shortText)
-		status.Actions = append(status.Actions, a)
+	for _, a := range c.Tracker.Actions(o.Name) {
+		// The tracker can have read the group earlier than this pass.
+		held := slices.ContainsFunc(o.Held(), func(i nodegroup.Instance) bool { return i.ID == a.InstanceID })
+		if held && len(status.Actions) < mostActions {
+			a.Message = notice.Cut(a.Message, shortText)
+			status.Actions = append(status.Actions, a)
+		}
 	}
 	status.Boots = c.Tracker.Boots(o.Name)
 	inARow, last := c.Tracker.Failures(o.Name)
