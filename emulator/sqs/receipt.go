@@ -46,7 +46,18 @@ func (s *State) DeleteMessage(name, handle string) error {
 		return err
 	}
 	s.delete(q, m, time.Now())
+	for _, f := range s.acknowledged {
+		f(name, m.body)
+	}
 	return nil
+}
+
+// Acknowledged calls f with each queue and body of a message that a client deletes. f must not call
+// the State.
+func (s *State) Acknowledged(f func(queue, body string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acknowledged = append(s.acknowledged, f)
 }
 
 // ChangeVisibility hides a message in flight for that many seconds from now; 0 returns it

@@ -32,6 +32,8 @@ type State struct {
 	queues   map[string]*queue
 	deleted  map[string]time.Time
 	moves    []*MoveTask // the newest first
+	// acknowledged receive each message that a client deletes.
+	acknowledged []func(queue, body string)
 }
 
 // New makes a state without queues.

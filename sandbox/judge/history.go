@@ -16,6 +16,7 @@ const (
 	PowerOff      CloudKind = "PowerOff"      // the instance has no power
 	Terminate     CloudKind = "Terminate"     // a client called TerminateInstances
 	HookCompleted CloudKind = "HookCompleted" // a client called CompleteLifecycleAction
+	Acknowledged  CloudKind = "Acknowledged"  // a client deleted the message with the two-minute warning
 )
 
 // CloudEvent is an entry of the journal of the cloud.

@@ -46,17 +46,30 @@ var planted = []struct {
 	rules []string
 }{
 	{"the warning is not recorded", func(s *story) { s.happens(400*second, Warned, "i-d", false) }, []string{"notice-recorded"}},
-	{"another kind is recorded", func(s *story) { s.change("interruptions", "i-a", kindSpot, "InstanceStatus") }, []string{"notice-recorded"}},
+	{"another kind is recorded", func(s *story) { s.change("interruptions", "i-a", kindSpot, "InstanceStatus") }, []string{"notice-recorded", "recorded-before-acknowledged"}},
+	{"the message is deleted before the warning is recorded", func(s *story) { s.happens(400*second, Acknowledged, "i-d", true) }, []string{"recorded-before-acknowledged"}},
+	{"an Interruption stays open without its instance", func(s *story) {
+		s.record(320*second, "i-d", entry{action: "Drain", phase: "Draining", notices: []string{kindSpot}})
+		s.node(321*second, lifeboat, "d", true)
+		s.happens(330*second, PowerOff, "i-d", false)
+		s.add(331*second, kubelet, "delete", "nodes", "", "", "d", nil, nil)
+	}, []string{"settled"}},
+	{"a pod that is gone stays pending for a while", func(s *story) {
+		s.without(func(r Request) bool { return r.Name == "i-a" && r.Received.Equal(begin.Add(41*second)) })
+	}, []string{"status-prompt"}},
+	{"an annotation stays on a node that lives", func(s *story) {
+		s.node(240*second, lifeboat, "b", false, func(n object) { n["metadata"].(object)["annotations"] = object{"lifeboat.dev/original-state": "{}"} })
+	}, []string{"node-restored"}},
 	{"an Interruption is deleted while it drains", func(s *story) {
 		s.record(320*second, "i-d", entry{action: "Drain", phase: "Draining", notices: []string{kindSpot}})
 		s.add(330*second, lifeboat, "delete", "interruptions", "", "", "i-d", nil, nil)
 	}, []string{"record-kept"}},
 	{"a completed Interruption lists a pod", func(s *story) {
 		s.record(150*second, "i-a", entry{action: "Drain", phase: "Completed", completed: true, notices: []string{kindSpot}, pending: []string{"web"}, timeline: []string{reasonOverride, "default/db"}})
-	}, []string{"status-true"}},
+	}, []string{"status-prompt", "status-true"}},
 	{"a pod that is gone stays pending", func(s *story) {
 		s.record(150*second, "i-a", entry{action: "Drain", phase: "Draining", notices: []string{kindSpot}, pending: []string{"db"}, timeline: []string{reasonOverride, "default/db"}})
-	}, []string{"status-true"}},
+	}, []string{"settled", "status-prompt", "status-true"}},
 	{"a status is written in a loop", func(s *story) {
 		for i := range 80 {
 			s.record(200*second+time.Duration(i)*100*time.Millisecond, "i-b", entry{action: "Cordon", notices: []string{"RebalanceRecommendation"}})

@@ -24,10 +24,18 @@ func (h *History) replayPod(r Request) error {
 		h.pods[o.Metadata.UID], h.names[o.Metadata.Namespace+"/"+o.Metadata.Name] = p, p
 	}
 	p.podObject = o
-	if p.gone.IsZero() && (o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed") {
-		p.gone = r.Received // its containers have ended
+	if p.gone.IsZero() && o.ended() {
+		p.gone = r.Received
 	}
 	return nil
+}
+
+// ended reports whether the containers of a pod have ended, or its last finalizer was removed after the
+// kubelet had deleted it.
+func (o *podObject) ended() bool {
+	m := o.Metadata
+	deleted := m.DeletionTimestamp != nil && m.DeletionGrace != nil && *m.DeletionGrace == 0 && len(m.Finalizers) == 0
+	return o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" || deleted
 }
 
 func (h *History) replayBinding(r Request) error {

@@ -30,8 +30,11 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{"notice-recorded", "every spot warning about a node of the cluster is in its Interruption", noticeRecorded},
+		{"recorded-before-acknowledged", "the message with a warning is deleted only when the warning is recorded", recordedBeforeAcknowledged},
+		{"settled", "the Interruption of an instance without power is completed soon", settled},
 		{"record-kept", "an Interruption is deleted only after it is completed", recordKept},
 		{"status-true", "a completed Interruption lists no pending pods, and a pod that is gone is not pending", statusTrue},
+		{"status-prompt", "a pod that is gone is not pending for longer than the status may be late", statusPrompt},
 		{"no-write-loop", "no object is written again and again", noWriteLoop},
 
 		{"only-interrupted-nodes", "pods leave only nodes with an Interruption that says so", onlyInterruptedNodes},

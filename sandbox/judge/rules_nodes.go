@@ -85,8 +85,32 @@ func nodeRestored(h *History, found report) {
 		_, hides := is.Metadata.Labels[labelNoBalancer]
 		if is.Spec.Unschedulable != was.Spec.Unschedulable || interruptedTaint(*is) || hidden != hides {
 			found(n.name, n.versions[len(n.versions)-1].at, "its Interruption is over, and it stays cordoned or marked")
+			continue
+		}
+		for _, left := range leftovers(was, *is) {
+			found(n.name, n.versions[len(n.versions)-1].at, "its Interruption is over, and %s stays", left)
 		}
 	}
+}
+
+// leftovers names what of Lifeboat a node has, and did not have before.
+func leftovers(was, is nodeObject) (all []string) {
+	for _, pair := range []struct {
+		what    string
+		was, is map[string]string
+	}{{"the label ", was.Metadata.Labels, is.Metadata.Labels}, {"the annotation ", was.Metadata.Annotations, is.Metadata.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(pair.is)) {
+			if _, before := pair.was[key]; !before && (strings.HasPrefix(key, ownPrefix) || key == annotationProtect) {
+				all = append(all, pair.what+key)
+			}
+		}
+	}
+	for _, t := range is.Spec.Taints {
+		if strings.HasPrefix(t.Key, ownPrefix) && !slices.Contains(was.Spec.Taints, t) {
+			all = append(all, "the taint "+t.Key)
+		}
+	}
+	return all
 }
 
 // isOver reports whether the Interruption of an instance is completed since a while, or deleted.
@@ -103,6 +127,14 @@ func (h *History) isOver(instance string) bool {
 func (h *History) isOff(instance string) bool {
 	return slices.ContainsFunc(h.cloud, func(e CloudEvent) bool {
 		return e.Instance == instance && (e.Kind == PowerOff || e.Kind == Terminate)
+	})
+}
+
+// without reports whether a node's instance has no power at a time. Its pods have ended, and their
+// objects are only removed.
+func (h *History) without(n *node, t time.Time) bool {
+	return n != nil && slices.ContainsFunc(h.cloud, func(e CloudEvent) bool {
+		return e.Instance == n.instance() && e.Kind == PowerOff && !e.Time.After(t)
 	})
 }
 

@@ -102,9 +102,9 @@ func daemonsStay(h *History, found report) {
 }
 
 func graceKept(h *History, found report) {
-	h.eachAsk(func(p *pod, i int, _ *node, r *record) {
+	h.eachAsk(func(p *pod, i int, n *node, r *record) {
 		a := p.asks[i]
-		if i > 0 || a.grace >= p.grace() || r == nil {
+		if i > 0 || a.grace >= p.grace() || r == nil || h.without(n, a.Received) {
 			return
 		}
 		if d := r.Status.Deadline; !d.firm() || d.Time.Sub(a.Received) >= p.grace()+h.o.Margin {
@@ -114,10 +114,10 @@ func graceKept(h *History, found report) {
 }
 
 func graceNotShortened(h *History, found report) {
-	h.eachAsk(func(p *pod, i int, _ *node, r *record) {
+	h.eachAsk(func(p *pod, i int, n *node, r *record) {
 		a := p.asks[i]
 		for _, earlier := range p.asks[:i] {
-			if !earlier.accepted() || earlier.grace == 0 || a.end().Add(time.Second).After(earlier.end()) || r == nil {
+			if h.without(n, a.Received) || !earlier.accepted() || earlier.grace == 0 || a.end().Add(time.Second).After(earlier.end()) || r == nil {
 				continue
 			}
 			if d := r.Status.Deadline; !d.firm() || d.Time.Add(-h.o.Margin).After(earlier.end()) {
@@ -138,9 +138,9 @@ func (h *History) covered(p *pod) string {
 }
 
 func budgetRespected(h *History, found report) {
-	h.eachAsk(func(p *pod, i int, _ *node, r *record) {
+	h.eachAsk(func(p *pod, i int, n *node, r *record) {
 		a, budget := p.asks[i], h.covered(p)
-		if !a.forced || budget == "" || r == nil || p.asked(i) {
+		if !a.forced || budget == "" || r == nil || p.asked(i) || h.without(n, a.Received) {
 			return
 		}
 		switch d := r.Status.Deadline; {
@@ -165,7 +165,7 @@ func (p *pod) asked(i int) bool {
 func overrideReported(h *History, found report) {
 	h.eachAsk(func(p *pod, i int, n *node, r *record) {
 		a := p.asks[i]
-		if !a.forced || h.covered(p) == "" || n == nil || r == nil || p.asked(i) {
+		if !a.forced || h.covered(p) == "" || n == nil || r == nil || p.asked(i) || h.without(n, a.Received) {
 			return
 		}
 		for _, line := range h.records[n.instance()].last().Status.Timeline {

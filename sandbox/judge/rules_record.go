@@ -13,12 +13,45 @@ func noticeRecorded(h *History, found report) {
 		if !h.o.End.IsZero() && due.After(h.o.End) {
 			continue
 		}
-		r, ok := h.recordAt(e.Instance, due), false
-		for i := 0; r != nil && i < len(r.Spec.Notices); i++ {
-			ok = ok || r.Spec.Notices[i].Kind == kindSpot
-		}
-		if !ok {
+		if !h.recordAt(e.Instance, due).hasWarning() {
 			found(e.Instance, e.Time, "no %s in an Interruption %s after EC2's warning", kindSpot, h.o.Delay)
+		}
+	}
+}
+
+// hasWarning reports whether an Interruption has a spot warning.
+func (r *record) hasWarning() bool {
+	for i := 0; r != nil && i < len(r.Spec.Notices); i++ {
+		if r.Spec.Notices[i].Kind == kindSpot {
+			return true
+		}
+	}
+	return false
+}
+
+func recordedBeforeAcknowledged(h *History, found report) {
+	h.eachCall(Acknowledged, func(e CloudEvent, r *record) {
+		if h.nodeAt(e.Instance, e.Time) != nil && !r.hasWarning() {
+			found(e.Instance, e.Time, "the message with EC2's warning is deleted, and no Interruption has the warning")
+		}
+	})
+}
+
+func settled(h *History, found report) {
+	for _, off := range h.cloud {
+		i := h.records[off.Instance]
+		if off.Kind != PowerOff || i == nil || !i.deleted.IsZero() || i.last().finished() {
+			continue
+		}
+		// Lifeboat waits for the Node to go, which the cloud's own controllers delete.
+		from := off.Time
+		for _, n := range h.allNodes() {
+			if n.instance() == off.Instance {
+				from = n.deleted
+			}
+		}
+		if !from.IsZero() && from.Add(2*h.o.Delay).Before(h.o.End) {
+			found(off.Instance, off.Time, "its Node is gone since %s, and the Interruption is still %s", h.o.End.Sub(from), i.last().Status.Phase)
 		}
 	}
 }
@@ -43,6 +76,32 @@ func statusTrue(h *History, found report) {
 				found(name, at, "completed, and lists %s/%s as pending", pending.Namespace, pending.Name)
 			case p != nil && !p.gone.IsZero() && i.deleted.IsZero() && !h.o.End.IsZero() && p.gone.Add(h.o.Delay).Before(h.o.End):
 				found(name, p.gone, "%s is gone since %s and still pending at the end", p.key(), h.o.End.Sub(p.gone))
+			}
+		}
+	}
+}
+
+// statusDelay is how late Lifeboat's status may be, as its documentation says.
+const statusDelay = 10 * time.Second
+
+func statusPrompt(h *History, found report) {
+	for name, i := range h.records {
+		reported := map[string]bool{}
+		for v, is := range i.versions {
+			until := h.o.End
+			if v+1 < len(i.versions) {
+				until = i.versions[v+1].at
+			}
+			if is.object.Status.Drain == nil || !i.deleted.IsZero() {
+				continue
+			}
+			for _, pending := range is.object.Status.Drain.PendingPods {
+				p := h.pods[pending.UID]
+				if p == nil || p.gone.IsZero() || reported[pending.UID] || until.Sub(p.gone) <= statusDelay+h.o.Delay {
+					continue
+				}
+				reported[pending.UID] = true
+				found(name, p.gone, "%s is gone, and still pending %s later", p.key(), until.Sub(p.gone).Round(time.Second))
 			}
 		}
 	}

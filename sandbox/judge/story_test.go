@@ -181,6 +181,7 @@ func healthy(t *testing.T) *story {
 	s.claim(0, karpenter, "create", "claim-a", "i-a", "")
 	s.pod(second, "web", "a", "ReplicaSet", 30)
 	s.pod(second, "db", "a", "StatefulSet", 20)
+	s.pod(125*second, "cut", "a", "ReplicaSet", 20) // the scheduler was late
 	s.pod(second, "log", "a", "DaemonSet", 30)
 	s.pod(second, "job", "c", "Job", 5)
 	s.pod(second, "other", "d", "ReplicaSet", 30)
@@ -189,6 +190,7 @@ func healthy(t *testing.T) *story {
 	spot := entry{action: "Drain", phase: "Draining", deadline: 130 * second, notices: []string{kindSpot}}
 	s.happens(10*second, Warned, "i-a", false)
 	s.record(10500*time.Millisecond, "i-a", entry{notices: spot.notices})
+	s.happens(10600*time.Millisecond, Acknowledged, "i-a", true)
 	spot.pending = []string{"web", "db"}
 	s.record(11*second, "i-a", spot)
 	s.node(11100*time.Millisecond, lifeboat, "a", true)
@@ -202,7 +204,10 @@ func healthy(t *testing.T) *story {
 	s.record(100200*time.Millisecond, "i-a", spot)
 	s.remove(115*second, kubelet, "db", 0)
 	s.claim(116*second, lifeboat, "delete", "claim-a", "i-a", "")
+	spot.pending = []string{"cut"}
+	s.record(126*second, "i-a", spot)
 	s.happens(130*second, PowerOff, "i-a", false)
+	s.remove(131*second, lifeboat, "cut", 0)
 	s.add(140*second, karpenter, "delete", "nodes", "", "", "a", nil, nil)
 	spot.pending, spot.completed, spot.phase = nil, true, "Completed"
 	s.record(141*second, "i-a", spot)

@@ -3,8 +3,11 @@
 package observer
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,8 +23,9 @@ import (
 type Observer struct {
 	log string
 
-	mu    sync.Mutex // guards cloud
+	mu    sync.Mutex // guards the rest
 	cloud []judge.CloudEvent
+	from  int64 // where the history begins in the log
 }
 
 // New makes the API server of a sandbox write an audit log into a directory.
@@ -42,6 +46,12 @@ func (o *Observer) Connect(sb *sandbox.Sandbox) {
 			o.add(kind, c.Instance.ID, false)
 		}
 	})
+	queue := path.Base(sb.State().QueueURL)
+	sb.AWS().States.SQS.Acknowledged(func(name, body string) {
+		if instance, ok := warned(body); ok && name == queue {
+			o.add(judge.Acknowledged, instance, true)
+		}
+	})
 	sb.AWS().Gate.Watch(func(r *wire.Request, failure *wire.Error) {
 		ours := strings.Contains(r.UserAgent(), "app/lifeboat-controller")
 		switch {
@@ -58,6 +68,30 @@ func (o *Observer) Connect(sb *sandbox.Sandbox) {
 	})
 }
 
+// warned returns the instance of a two-minute warning.
+func warned(body string) (instance string, ok bool) {
+	var message struct {
+		DetailType string `json:"detail-type"`
+		Detail     struct {
+			Instance string `json:"instance-id"`
+		}
+	}
+	err := json.Unmarshal([]byte(body), &message)
+	return message.Detail.Instance, err == nil && message.DetailType == "EC2 Spot Instance Interruption Warning"
+}
+
+// Forget begins a new history: what happened before is not judged.
+func (o *Observer) Forget() error {
+	info, err := os.Stat(o.log)
+	if err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.from, o.cloud = info.Size(), nil
+	return nil
+}
+
 func (o *Observer) add(kind judge.CloudKind, instance string, ours bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,6 +106,12 @@ func (o *Observer) Requests() ([]judge.Request, error) {
 		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer file.Close()
+	o.mu.Lock()
+	from := o.from
+	o.mu.Unlock()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
 	requests, err := judge.ReadAudit(file)
 	if err == nil && len(requests) == 0 {
 		err = fmt.Errorf("the audit log %s is empty", o.log)
@@ -81,11 +121,16 @@ func (o *Observer) Requests() ([]judge.Request, error) {
 
 // History is what happened until now. Delay is how late a busy machine may be with what must happen.
 func (o *Observer) History(delay time.Duration) (*judge.History, error) {
+	return o.HistoryUntil(delay, time.Now())
+}
+
+// HistoryUntil is History if nothing else happens until end.
+func (o *Observer) HistoryUntil(delay time.Duration, end time.Time) (*judge.History, error) {
 	requests, err := o.Requests()
 	if err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return judge.NewHistory(requests, o.cloud, judge.Options{Delay: delay, End: time.Now()})
+	return judge.NewHistory(requests, o.cloud, judge.Options{Delay: delay, End: end})
 }
