@@ -17,7 +17,7 @@ KUBERNETES ?= 1.35 1.36 1.37
 KARPENTER ?= 1.0 1.14
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills overload skew matrix lint gen verify build image release push
+.PHONY: help demo test race e2e tally model kills histories overload skew matrix lint gen verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ model: ## Run random cases against the controller for hours (LIFEBOAT_MODEL_TIME
 
 kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILLS, 1000 times)
 	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -C sandbox -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./e2e
+
+histories: ## Play random histories with faults on a sandbox for hours (LIFEBOAT_HISTORIES, 1000 of them), and judge each
+	@LIFEBOAT_HISTORIES=$${LIFEBOAT_HISTORIES:-1000} go test -C sandbox -count=1 -timeout 0 -tags e2e -run 'TestHistories$$' -v ./history
 
 skew: ## Upgrade an older release (OLDER, a git commit) to this one and back, with twenty interruptions under way
 	@OLDER='$(OLDER)' hack/skew.sh

@@ -169,6 +169,10 @@ func (a *agents) simulatedAgent(
 	if err != nil {
 		return o, "", nil, err
 	}
+	if kubeconfig, err = a.s.linkedKubeconfig(LinkAgentsAPI, kubeconfig); err != nil {
+		closeService()
+		return o, "", nil, err
+	}
 	o.Args = append(o.Args, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+metrics)
 	o.Env = append(bareEnv(), "AWS_EC2_METADATA_SERVICE_ENDPOINT="+endpoint)
 	return o, "http://" + metrics + "/metrics", closeService, nil

@@ -126,7 +126,13 @@ func (s *Sandbox) newKarpenter() (*supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kubeconfig, err = s.linkedKubeconfig(LinkKarpenterAPI, kubeconfig); err != nil {
+		return nil, err
+	}
 	st := s.State()
+	if st.AWSEndpoint, err = s.linked(LinkKarpenterAWS, st.AWSEndpoint); err != nil {
+		return nil, err
+	}
 	options := karpenter.Options{
 		Binary: s.programs.Karpenter, Kubeconfig: kubeconfig, LeaderElection: s.opts.KarpenterGuard, LogFile: s.KarpenterLog(), Dir: s.opts.Dir,
 		Cluster: clusterName, Endpoint: s.cluster.URL(),

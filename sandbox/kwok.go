@@ -18,8 +18,12 @@ func (s *Sandbox) startKwok(ctx context.Context) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making kwok's directory: %w", err)
 	}
+	kubeconfig, err := s.linkedKubeconfig(LinkKubeletsAPI, s.cluster.Kubeconfig())
+	if err != nil {
+		return err
+	}
 	options := kwok.Options{
-		Binary: s.programs.Kwok, Kubeconfig: s.cluster.Kubeconfig(), Dir: dir, KubeletVersion: s.programs.KubernetesVersion,
+		Binary: s.programs.Kwok, Kubeconfig: kubeconfig, Dir: dir, KubeletVersion: s.programs.KubernetesVersion,
 	}
 	part := Part{Name: "kwok", Version: s.programs.KwokVersion, Log: filepath.Join(dir, "kwok.log")}
 	s.kwok = &supervisor{

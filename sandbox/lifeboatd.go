@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
@@ -32,14 +34,14 @@ func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error 
 // whenever it ends. It does nothing if it runs.
 func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	if s.lifeboat == nil {
-		k, err := s.newLifeboat(ctx)
-		if err != nil {
+		if err := s.newReplicas(ctx); err != nil {
 			return err
 		}
-		s.lifeboat = k
 	}
-	if err := s.lifeboat.start(ctx); err != nil {
-		return err
+	for _, k := range append([]*supervisor{s.lifeboat}, s.standbys...) {
+		if err := k.start(ctx); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, lifeboatTimeout)
 	defer cancel()
@@ -48,13 +50,27 @@ func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	})
 }
 
+// newReplicas prepares all replicas. Which of them leads is up to them.
+func (s *Sandbox) newReplicas(ctx context.Context) error {
+	for i := 2; i <= s.opts.Replicas; i++ {
+		k, err := s.newLifeboat(ctx, fmt.Sprintf("%s-%d", lifeboatPart, i))
+		if err != nil {
+			return err
+		}
+		s.standbys = append(s.standbys, k)
+	}
+	k, err := s.newLifeboat(ctx, lifeboatPart)
+	s.lifeboat = k
+	return err
+}
+
 // RestartLifeboat starts lifeboatd with other arguments than Options.LifeboatdArgs. It stops a
 // running one first.
 func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
 	if err := s.StopLifeboat(); err != nil {
 		return fmt.Errorf("stopping lifeboatd: %w", err)
 	}
-	s.lifeboat, s.opts.LifeboatdArgs = nil, args
+	s.lifeboat, s.standbys, s.opts.LifeboatdArgs = nil, nil, args
 	return s.StartLifeboat(ctx)
 }
 
@@ -66,7 +82,11 @@ func (s *Sandbox) StopLifeboat() error {
 	if s.lifeboat == nil {
 		return nil
 	}
-	return s.lifeboat.stop()
+	errs := []error{s.lifeboat.stop()}
+	for _, k := range s.standbys {
+		errs = append(errs, k.stop())
+	}
+	return errors.Join(errs...)
 }
 
 // KillLifeboat kills lifeboatd with SIGKILL. It is restarted, as a Deployment would do. The error
@@ -87,14 +107,21 @@ func (s *Sandbox) LifeboatLog() string { return s.path("lifeboatd.log") }
 const lifeboatPart = "lifeboatd"
 
 // newLifeboat prepares lifeboatd as the chart's Deployment runs it: with its arguments, except
-// addresses, and its identity.
-func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
+// addresses, and its identity. name is the replica's.
+func (s *Sandbox) newLifeboat(ctx context.Context, name string) (*supervisor, error) {
 	program, err := findLifeboatd(s.opts.Lifeboatd)
 	if err != nil {
 		return nil, err
 	}
 	kubeconfig, err := s.ControllerKubeconfig(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if kubeconfig, err = s.linkedKubeconfig(LinkLifeboatAPI, kubeconfig); err != nil {
+		return nil, err
+	}
+	st := s.State()
+	if st.AWSEndpoint, err = s.linked(LinkLifeboatAWS, st.AWSEndpoint); err != nil {
 		return nil, err
 	}
 	role, err := s.controllerRoleEnv()
@@ -114,19 +141,26 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
 		"--kubeconfig=" + kubeconfig,
 		"--health-probe-bind-address=" + health,
 		"--metrics-bind-address=" + metrics,
-		// One replica: a lease would only delay the next process after a kill.
-		"--leader-elect=false",
-	}, s.opts.LifeboatdArgs)
-	part := Part{Name: lifeboatPart, Address: "http://" + metrics + "/metrics", Log: s.LifeboatLog()}
+	}, s.electionArgs(), s.opts.LifeboatdArgs)
+	part := Part{Name: name, Address: "http://" + metrics + "/metrics", Log: s.path(name + ".log")}
 	started := func(pid int) { s.partStarted(part, pid) }
 	s.lifeboatAddr = health
 	options := process.Options{
-		Name: lifeboatPart, Path: program, Args: args, Env: append(lifeboatEnv(s.State()), role...), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
+		Name: name, Path: program, Args: args, Env: append(lifeboatEnv(st), role...), Dir: s.opts.Dir, LogFile: part.Log,
 	}
 	return &supervisor{
-		name: lifeboatPart, log: s.log, started: started,
+		name: name, log: s.log, started: started,
 		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
 	}, nil
+}
+
+// electionArgs are the arguments about leader election. With one replica, a lease would only delay the
+// next process after a kill.
+func (s *Sandbox) electionArgs() []string {
+	if s.opts.Replicas == 1 {
+		return []string{"--leader-elect=false"}
+	}
+	return []string{"--leader-elect", "--leader-election-namespace=" + chart.Namespace}
 }
 
 // lifeboatEnv is lifeboatd's environment.

@@ -59,6 +59,11 @@ type Options struct {
 	// own installation does. Otherwise only Lifeboat's forwarded messages reach it.
 	KarpenterQueue    string
 	KarpenterOwnQueue bool
+	// Chaos prepares the sandbox for package chaos: the parts connect through links, and a killed
+	// control plane is started again. Not with RealNodes.
+	Chaos bool
+	// Replicas is how many replicas of lifeboatd run, with leader election from two on; default 1.
+	Replicas int
 	// KarpenterGuard turns on the chart's guard of NodeClaims (karpenter.guard.enabled).
 	KarpenterGuard bool
 	// NoLifeboat does not start lifeboatd until StartLifeboat.
@@ -77,9 +82,10 @@ func (o Options) complete() (Options, error) {
 	if err := sandboxstate.CheckName(o.Name); err != nil {
 		return o, err
 	}
-	if err := o.checkKarpenter(); err != nil {
+	if err := errors.Join(o.checkKarpenter(), o.checkChaos()); err != nil {
 		return o, err
 	}
+	o.Replicas = max(o.Replicas, 1)
 	o.NoLifeboat = o.NoLifeboat || o.NoChart
 	if o.Dir == "" {
 		dir, err := DefaultDir(o.Name)
@@ -111,6 +117,13 @@ func (o Options) complete() (Options, error) {
 func (o Options) checkKarpenter() error {
 	if !o.Karpenter && (o.OlderKarpenter || o.KarpenterQueue != "" || o.KarpenterGuard) || o.KarpenterOwnQueue && o.KarpenterQueue == "" {
 		return errors.New("options of Karpenter: KarpenterOwnQueue needs KarpenterQueue; KarpenterQueue, KarpenterGuard and OlderKarpenter need Karpenter")
+	}
+	return nil
+}
+
+func (o Options) checkChaos() error {
+	if o.Chaos && o.RealNodes {
+		return errors.New("options Chaos and RealNodes: real instances have networks of their own; use one of the two")
 	}
 	return nil
 }

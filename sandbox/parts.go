@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/emulator/eks"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
@@ -78,6 +79,9 @@ func (s *Sandbox) startControlPlane(ctx context.Context, detail func(string)) er
 	s.cluster = cluster
 	s.updateState(func(st *State) { st.Kubeconfig = cluster.Kubeconfig() })
 	s.partStarted(s.clusterPart(), cluster.PID())
+	if s.opts.Chaos {
+		s.clusterKeeper = inBackground(s.keepCluster)
+	}
 	detail("API server on " + cluster.URL())
 	return cluster.WaitDefaultServiceAccount(ctx, "default")
 }
@@ -195,10 +199,46 @@ func (s *Sandbox) WiringClients() awssetup.Clients {
 }
 
 // StopAPIServer kills the control plane, as in an outage.
-func (s *Sandbox) StopAPIServer() { s.cluster.Kill9() }
+func (s *Sandbox) StopAPIServer() {
+	s.clusterMu.Lock()
+	defer s.clusterMu.Unlock()
+	s.clusterDown = true
+	s.cluster.Kill9()
+}
 
 // StartAPIServer starts the control plane again with its data and its port.
 func (s *Sandbox) StartAPIServer(ctx context.Context) error {
+	s.clusterMu.Lock()
+	defer s.clusterMu.Unlock()
+	s.clusterDown = false
+	return s.restartCluster(ctx)
+}
+
+// clusterPoll is how often a killed control plane is looked for.
+const clusterPoll = 200 * time.Millisecond
+
+// keepCluster starts the control plane again when something else than StopAPIServer has ended it.
+func (s *Sandbox) keepCluster(ctx context.Context) error {
+	for sleep.For(ctx, clusterPoll) {
+		s.clusterMu.Lock()
+		ended := false
+		select {
+		case <-s.cluster.Done():
+			ended = !s.clusterDown
+		default:
+		}
+		if ended {
+			if err := s.restartCluster(ctx); err != nil {
+				s.log.Warn("control plane not restarted, retrying", "err", err)
+			}
+		}
+		s.clusterMu.Unlock()
+	}
+	return nil
+}
+
+// restartCluster starts the control plane again; clusterMu is held.
+func (s *Sandbox) restartCluster(ctx context.Context) error {
 	if err := s.cluster.Restart(ctx); err != nil {
 		return err
 	}

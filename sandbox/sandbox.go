@@ -20,6 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
+	"github.com/lifeboat-dev/lifeboat/sandbox/link"
 )
 
 const (
@@ -37,10 +38,15 @@ const (
 type Sandbox struct {
 	opts Options
 
-	lock         *sandboxstate.Lock
-	programs     assets.Paths
-	cloud        *cloud
-	cluster      *controlplane.ControlPlane
+	lock     *sandboxstate.Lock
+	programs assets.Paths
+	cloud    *cloud
+	cluster  *controlplane.ControlPlane
+
+	clusterMu     sync.Mutex  // guards clusterDown, and a restart of cluster
+	clusterDown   bool        // StopAPIServer ended it
+	clusterKeeper *background // nil without Options.Chaos
+
 	machines     *background
 	agents       *agents
 	bootAgents   *bootAgents      // nil if instances are real
@@ -49,11 +55,13 @@ type Sandbox struct {
 	fleet        *instances.Fleet // likewise
 	lifeboat     *supervisor      // nil until it was started once
 	lifeboatAddr string           // of its /readyz
+	standbys     []*supervisor    // other replicas of lifeboatd
 
 	karpenter     *supervisor // likewise
 	karpenterAddr string
 
-	controllerArgs []string // as in the chart
+	controllerArgs []string    // as in the chart
+	links          *link.Links // nil: parts connect directly
 
 	mu    sync.Mutex // guards state
 	state State
@@ -138,6 +146,7 @@ func (s *Sandbox) begin(ctx context.Context) error {
 		AccessKeyID: accessKeyID, SecretAccessKey: secretAccessKey,
 		Supervisor: os.Getpid(), Started: time.Now(),
 	}
+	s.openLinks()
 	return s.saveState(false)
 }
 
@@ -151,7 +160,7 @@ func (s *Sandbox) Down() error {
 		var errs []error
 		if s.lifeboat != nil {
 			detail("lifeboatd")
-			errs = append(errs, s.lifeboat.stop())
+			errs = append(errs, s.StopLifeboat())
 		}
 		if s.karpenter != nil {
 			detail(karpenterPart)
@@ -168,6 +177,9 @@ func (s *Sandbox) Down() error {
 			detail("AWS emulator")
 			errs = append(errs, s.cloud.stop())
 		}
+		if s.clusterKeeper != nil {
+			errs = append(errs, s.clusterKeeper.stop())
+		}
 		if s.cluster != nil {
 			detail("control plane")
 			s.cluster.Kill9() // its data goes with the directory
@@ -175,6 +187,7 @@ func (s *Sandbox) Down() error {
 		if s.vpc != nil {
 			errs = append(errs, s.vpc.Close())
 		}
+		s.closeLinks()
 		detail("")
 		return errors.Join(errs...)
 	})

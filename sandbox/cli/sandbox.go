@@ -49,7 +49,7 @@ instances, and lifeboatd, all as processes that listen on loopback only. With
 	})
 	cmd.AddCommand(
 		newSandboxUp(s), newSandboxStatus(s), newSandboxList(s), newSandboxEnv(s),
-		newSandboxDown(s), newSandboxDemo(s), newSandboxLogs(s), newSandboxSupervise(s),
+		newSandboxDown(s), newSandboxDemo(s), newSandboxLogs(s), newSandboxChaos(s), newSandboxSupervise(s),
 	)
 	return cmd
 }

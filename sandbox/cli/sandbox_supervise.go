@@ -16,6 +16,7 @@ import (
 type superviseFlags struct {
 	name, account, region, lifeboatd string
 	bootDelay                        time.Duration
+	replicas                         int
 	noLifeboat, agents, real         bool
 	karpenter                        bool
 	// karpenterQueue is the name of Karpenter's own queue; empty: none.
@@ -29,6 +30,7 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.StringVar(&f.region, "region", "us-east-1", "the region of the emulated AWS")
 	flags.StringVar(&f.lifeboatd, "lifeboatd", "", "path of lifeboatd (default: beside this program, then $PATH)")
 	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
+	flags.IntVar(&f.replicas, "replicas", 1, "replicas of lifeboatd, with leader election from two on")
 	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
 	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "with --karpenter: the name of its own queue, which turns its settings.interruptionQueue on (default: off)")
@@ -37,7 +39,7 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 
 func (f *superviseFlags) options(s *session) sandbox.Options {
 	return sandbox.Options{
-		RealNodes: f.real, Karpenter: f.karpenter,
+		RealNodes: f.real, Chaos: !f.real, Replicas: f.replicas, Karpenter: f.karpenter,
 		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
 		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
 		KarpenterQueue: f.karpenterQueue, KarpenterOwnQueue: f.karpenterQueue != "",
@@ -54,7 +56,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		self, "supervise", "--name=" + s.nameOf(f.name),
 		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
-		"--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
+		"--replicas=" + strconv.Itoa(f.replicas), "--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
 		"--karpenter=" + strconv.FormatBool(f.karpenter), "--karpenter-queue=" + f.karpenterQueue,
 	}, nil
 }

@@ -25,6 +25,9 @@
 //	interrupt NODE… kind=spot|rebalance|scheduled|status [via=ec2|fis|queue] [notice=] [code=] [capacity=none]
 //	                            with capacity=none EC2 has no more capacity of that kind
 //	cancel NODE…                AWS cancels the scheduled event
+//	chaos FAULT [for=10s] [seed=1]
+//	                            breaks a part of the sandbox for that time, while the script goes
+//	                            on; package chaos lists the faults
 //	approve|hold|release NODE by=NAME
 //
 // The clock counts from the notice of the latest interrupt. Moments are 30s, deadline-10s (relative

@@ -23,6 +23,7 @@ func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 	if o.Name == "" {
 		o.Name = sandboxName(sc.Name)
 	}
+	o.Chaos = o.Chaos || sc.breaks()
 	st, ok := sc.karpenter()
 	if !ok {
 		return o

@@ -119,6 +119,7 @@ func verbs() []verb {
 		{"agents", "agents on | agents off", (*parser).agents},
 		{"interrupt", "interrupt NODE… [kind=spot|rebalance|scheduled|status] [via=ec2|fis|queue] [notice=2m] [code=instance-stop] [capacity=none]", (*parser).interrupt},
 		{"cancel", "cancel NODE…", (*parser).cancel},
+		{"chaos", "chaos FAULT [for=10s] [seed=1]", (*parser).chaos},
 		{"approve", "approve NODE by=NAME", (*parser).approve},
 		{"hold", "hold NODE by=NAME", (*parser).hold},
 		{"release", "release NODE by=NAME", (*parser).release},

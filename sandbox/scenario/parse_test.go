@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenarios"
 )
 
@@ -184,7 +185,7 @@ func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 		{"no script", "T\n-- w.yaml --\n", `x.txtar: no script: add a file with the line -- script --`},
 		{"empty script", "T\n-- script --\n# nothing\n", `x.txtar:4: the script is empty: begin with a node`},
 		{"a file twice", "T\n-- a --\n-- a --\n-- script --\nnode a\n", `x.txtar: the file "a" exists twice`},
-		{"unknown verb", archive("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, karpenter, capacity, group, scale, refresh, balance, detach, terminate, agents, interrupt, cancel, approve, hold, release, wait, expect, always, at, by or until`},
+		{"unknown verb", archive("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, karpenter, capacity, group, scale, refresh, balance, detach, terminate, agents, interrupt, cancel, chaos, approve, hold, release, wait, expect, always, at, by or until`},
 		{"bad node name", archive("node A\n"), `x.txtar:8: node name "A" is not lower-case letters, digits and -; write: node NAME`},
 		{"unknown option", archive("node a size=5\n"), `x.txtar:8: unknown option "size": there are labels, on-demand, spot, taints, type or zone; write: node NAME`},
 		{"flag with a value", archive("node a spot=yes\n"), `option spot: it takes no value`},
@@ -315,4 +316,27 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("line %d of %d", parse.Line, lines)
 		}
 	})
+}
+
+func TestParseChaos(t *testing.T) {
+	t.Parallel()
+	parse := func(line string) (*Scenario, error) {
+		return Parse("x", []byte("Title\n-- script --\nnode a\n"+line+"\n"))
+	}
+	sc, err := parse("chaos cut-lifeboatd-api for=7s seed=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, ok := sc.Steps[1].Do.(ChaosStatement)
+	if !ok || st.Fault.Name != "cut-lifeboatd-api" || st.For != 7*time.Second || st.Seed != 3 {
+		t.Errorf("parsed %+v", sc.Steps[1].Do)
+	}
+	if o := sc.Sandbox(sandbox.Options{}); !o.Chaos {
+		t.Error("the sandbox is not prepared for faults")
+	}
+	for _, wrong := range []string{"chaos", "chaos cut-lifeboatd-app", "chaos kill-lifeboatd seed=x"} {
+		if _, err := parse(wrong); err == nil {
+			t.Errorf("%s: no error", wrong)
+		}
+	}
 }

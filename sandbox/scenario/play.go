@@ -64,7 +64,7 @@ func sandboxName(name string) string {
 
 // Play runs a scenario on a running sandbox with the options of [Scenario.Sandbox] and without
 // nodes.
-func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Moment)) (*Report, error) {
+func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Moment)) (_ *Report, err error) {
 	if moment == nil {
 		moment = func(Moment) {}
 	}
@@ -73,6 +73,7 @@ func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Mo
 		return nil, err
 	}
 	defer p.end()
+	defer func() { err = errors.Join(err, p.repair()) }()
 	for _, step := range sc.Steps {
 		if err := p.step(ctx, step); err != nil {
 			if ctx.Err() != nil {
@@ -80,6 +81,9 @@ func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Mo
 			}
 			return nil, &ParseError{File: sc.Name + ending, Line: step.Line, Err: err}
 		}
+	}
+	if err := p.repair(); err != nil {
+		return nil, err
 	}
 	var report *Report
 	p.do(func(w *World) []Moment {
@@ -107,6 +111,7 @@ type player struct {
 	rules    []string                // names of the existing rules
 	failures []string
 	stops    []func()
+	faults   []func() error // end the faults
 }
 
 func (p *player) begin(ctx context.Context) error {
@@ -162,8 +167,8 @@ func (p *player) step(ctx context.Context, s Step) error {
 		return p.lifeboat(ctx, do)
 	case InterruptStatement:
 		return p.interrupt(ctx, do)
-	case CancelStatement:
-		return p.cancel(do)
+	case ChaosStatement, CancelStatement:
+		return p.disturb(ctx, do)
 	case UserActionStatement:
 		return p.userAction(ctx, do)
 	case UntilStatement:

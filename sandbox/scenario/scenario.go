@@ -1,6 +1,10 @@
 package scenario
 
-import "time"
+import (
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/chaos"
+)
 
 // Scenario is a parsed scenario.
 type Scenario struct {
@@ -85,6 +89,12 @@ type (
 		Code string
 		// Exhausts: EC2 has no capacity left in the pool from which it reclaims an instance.
 		Exhausts bool
+	}
+	// ChaosStatement breaks a part of the sandbox for a while. The script goes on meanwhile.
+	ChaosStatement struct {
+		Fault chaos.Fault
+		For   time.Duration
+		Seed  uint64
 	}
 	// CancelStatement makes AWS cancel the scheduled events of nodes.
 	CancelStatement struct{ Nodes []string }

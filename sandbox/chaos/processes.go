@@ -1,0 +1,95 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
+)
+
+// downPoll is how often a part that is down is looked for.
+const downPoll = 100 * time.Millisecond
+
+// The parts of a sandbox that are processes.
+const (
+	partLifeboat     = "lifeboatd"
+	partStandby      = "lifeboatd-2"
+	partAgents       = "agent"
+	partKarpenter    = "karpenter"
+	partKubelets     = "kwok"
+	partControlPlane = "control plane"
+)
+
+// processes are faults of processes.
+func processes() []Fault {
+	var all []Fault
+	for _, one := range []struct{ name, part, what string }{
+		{"lifeboatd", partLifeboat, "all replicas of lifeboatd"},
+		{"agents", partAgents, "the agents of all nodes"},
+		{"karpenter", partKarpenter, "Karpenter"},
+		{"kubelets", partKubelets, "the simulated kubelets of all nodes"},
+		{"control-plane", partControlPlane, "etcd, the API server, the scheduler and the controllers"},
+	} {
+		all = append(all,
+			Fault{Name: "kill-" + one.name, Text: "kills " + one.what + " with SIGKILL; they are started again", part: one.part, apply: killing(one.part)},
+			Fault{Name: "freeze-" + one.name, Text: "stops " + one.what + " with SIGSTOP, and continues them afterwards", Lasts: true, part: one.part, apply: freezing(one.part)},
+		)
+		if one.part != partControlPlane {
+			all = append(all, Fault{Name: "down-" + one.name, Text: "kills " + one.what + " as often as they are started", Lasts: true, part: one.part, apply: keepingDown(one.part)})
+		}
+	}
+	return all
+}
+
+// signal sends a signal to a part. A process that has ended meanwhile is no error.
+func signal(p sandboxstate.Part, sig syscall.Signal) error {
+	if err := syscall.Kill(p.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("sending %s to %s (process %d): %w", sig, p.Name, p.PID, err)
+	}
+	return nil
+}
+
+func (t *Target) signalAll(part string, sig syscall.Signal) error {
+	all, err := t.parts(part)
+	for _, p := range all {
+		err = errors.Join(err, signal(p, sig))
+	}
+	return err
+}
+
+func killing(part string) func(context.Context, *broken) error {
+	return func(_ context.Context, b *broken) error { return b.signalAll(part, syscall.SIGKILL) }
+}
+
+// freezing stops the current processes. One that starts meanwhile runs.
+func freezing(part string) func(context.Context, *broken) error {
+	return func(_ context.Context, b *broken) error {
+		all, err := b.parts(part)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			b.onUndo(func(context.Context) error { return signal(p, syscall.SIGCONT) })
+			err = errors.Join(err, signal(p, syscall.SIGSTOP))
+		}
+		return err
+	}
+}
+
+func keepingDown(part string) func(context.Context, *broken) error {
+	return func(_ context.Context, b *broken) error {
+		if err := b.signalAll(part, syscall.SIGKILL); err != nil {
+			return err
+		}
+		b.background(func(ctx context.Context) {
+			for sleep.For(ctx, downPoll) {
+				_ = b.signalAll(part, syscall.SIGKILL) // it is tried again
+			}
+		})
+		return nil
+	}
+}

@@ -1,0 +1,177 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/judge"
+	"github.com/lifeboat-dev/lifeboat/sandbox/observer"
+	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
+)
+
+// Player plays histories on one sandbox, one after the other.
+type Player struct {
+	Sandbox  *sandbox.Sandbox
+	Observer *observer.Observer
+	// Delay is how late a busy machine, and the faults, may make what must happen.
+	Delay time.Duration
+	// Stretch adapts the time limits of a scenario to the machine. It may be nil.
+	Stretch func(*scenario.Scenario)
+
+	kube client.Client
+}
+
+// Outcome is the result of a history.
+type Outcome struct {
+	Violations []judge.Violation
+	// Writes, Pods, Asks and Records are how much was judged.
+	Writes, Pods, Asks, Records int
+}
+
+const (
+	cleanLimit = 2 * time.Minute
+	cleanPoll  = 200 * time.Millisecond
+	settlePoll = 2 * time.Second
+)
+
+// Play plays a scenario on the empty sandbox, judges it, and empties the sandbox. The error means that
+// the scenario could not be played; it is no violation.
+func (p *Player) Play(ctx context.Context, name string, text []byte, moment func(scenario.Moment)) (_ Outcome, err error) {
+	if err := p.connect(); err != nil {
+		return Outcome{}, err
+	}
+	sc, err := scenario.Parse(name, text)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if p.Stretch != nil {
+		p.Stretch(sc)
+	}
+	if err := p.clean(ctx); err != nil {
+		return Outcome{}, err
+	}
+	if err := p.Observer.Forget(); err != nil {
+		return Outcome{}, err
+	}
+	if _, err := scenario.Play(ctx, sc, p.Sandbox, moment); err != nil {
+		return Outcome{}, fmt.Errorf("playing %s: %w", name, err)
+	}
+	return p.settle(ctx)
+}
+
+// settle judges until there is no violation, or what may be late is late. The first verdicts are about
+// a world that stays as it is, so that a healthy history ends at once.
+func (p *Player) settle(ctx context.Context) (Outcome, error) {
+	for limit := time.Now().Add(p.Delay); time.Now().Before(limit); {
+		if o, err := p.judge(time.Now().Add(2*p.Delay + time.Second)); err != nil || len(o.Violations) == 0 {
+			return o, err
+		}
+		if !sleep.For(ctx, settlePoll) {
+			return Outcome{}, context.Cause(ctx)
+		}
+	}
+	return p.judge(time.Now())
+}
+
+func (p *Player) judge(end time.Time) (Outcome, error) {
+	seen, err := p.Observer.HistoryUntil(p.Delay, end)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Violations: seen.Judge()}
+	o.Writes, o.Pods, o.Asks, o.Records = seen.Size()
+	return o, nil
+}
+
+func (p *Player) connect() error {
+	if p.kube != nil {
+		return nil
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("making a client: %w", err)
+		}
+	}
+	kube, err := client.New(p.Sandbox.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	p.kube = kube
+	return nil
+}
+
+// clean removes everything that a history has made. It is repeated until nothing is left: controllers
+// and machines make and remove objects meanwhile.
+func (p *Player) clean(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanLimit)
+	defer cancel()
+	for {
+		left, err := p.remove(ctx)
+		if err == nil && left == 0 {
+			return nil
+		}
+		if !sleep.For(ctx, cleanPoll) {
+			return fmt.Errorf("removing what a history has made: %d objects are left: %w", left, err)
+		}
+	}
+}
+
+// remove requests the removal of everything, and returns how much is left.
+func (p *Player) remove(ctx context.Context) (left int, err error) {
+	var ids []string
+	for _, in := range p.Sandbox.EC2().Instances() {
+		if in.State != "terminated" && in.State != "shutting-down" {
+			ids = append(ids, in.ID)
+		}
+	}
+	if len(ids) > 0 {
+		if _, err := p.Sandbox.EC2().Terminate(ids); err != nil {
+			return len(ids), fmt.Errorf("terminating instances: %w", err)
+		}
+	}
+	for _, one := range []struct {
+		list client.ObjectList
+		of   client.Object
+		opts []client.DeleteAllOfOption
+	}{
+		{&policyv1.PodDisruptionBudgetList{}, &policyv1.PodDisruptionBudget{}, inDefault()},
+		{&appsv1.DeploymentList{}, &appsv1.Deployment{}, inDefault()},
+		{&appsv1.StatefulSetList{}, &appsv1.StatefulSet{}, inDefault()},
+		{&appsv1.ReplicaSetList{}, &appsv1.ReplicaSet{}, inDefault()},
+		{&corev1.PodList{}, &corev1.Pod{}, append(inDefault(), client.GracePeriodSeconds(0))},
+		{&v1beta1.InterruptionPolicyList{}, &v1beta1.InterruptionPolicy{}, nil},
+		{&corev1.NodeList{}, nil, nil}, // they go with their instances
+		{&v1beta1.InterruptionList{}, &v1beta1.Interruption{}, nil},
+	} {
+		if err := p.kube.List(ctx, one.list); err != nil {
+			return left + 1, fmt.Errorf("listing what is left: %w", err)
+		}
+		n := meta.LenList(one.list)
+		left += n
+		if n == 0 || one.of == nil || left > n && one.opts == nil {
+			continue // an Interruption goes after its node
+		}
+		if err := p.kube.DeleteAllOf(ctx, one.of, one.opts...); err != nil {
+			return left, fmt.Errorf("deleting what is left: %w", err)
+		}
+	}
+	return left, nil
+}
+
+func inDefault() []client.DeleteAllOfOption {
+	return []client.DeleteAllOfOption{client.InNamespace(metav1.NamespaceDefault), client.PropagationPolicy(metav1.DeletePropagationBackground)}
+}

@@ -1,0 +1,135 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// settling is how long a script goes on after the last deadline, or the last event.
+	settling = 10 * time.Second
+	// quiet is how long it goes on at least after an event without a deadline.
+	quiet = 30 * time.Second
+)
+
+// Scenario writes a history as a scenario.
+func (h History) Scenario() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A random history, seed %d\n\n-- script --\n", h.Seed)
+	for _, n := range h.Nodes {
+		fmt.Fprintf(&b, "node %s zone=%s spot%s\n", n.Name, n.Zone, map[bool]string{true: " labels=team=web"}[n.Team])
+	}
+	fmt.Fprintf(&b, "wait nodes ready=%d within 90s\n", len(h.Nodes))
+	if len(h.Policies) > 0 {
+		b.WriteString("apply policies.yaml\n")
+	}
+	if len(h.Workloads) > 0 {
+		b.WriteString("apply workloads.yaml\nwait pods ready within 90s\n")
+	}
+	h.script(&b)
+	for _, file := range []struct {
+		name string
+		docs []string
+	}{{"policies.yaml", mapped(h.Policies, Policy.yaml)}, {"workloads.yaml", mapped(h.Workloads, Workload.yaml)}} {
+		if len(file.docs) > 0 {
+			fmt.Fprintf(&b, "-- %s --\n%s", file.name, strings.Join(file.docs, "---\n"))
+		}
+	}
+	return []byte(b.String())
+}
+
+func mapped[T any](all []T, f func(T) string) (out []string) {
+	for _, one := range all {
+		out = append(out, f(one))
+	}
+	return out
+}
+
+// script writes the events. A notice restarts the clock of a script, and before the first one there is
+// none: what comes before it happens at once.
+func (h History) script(b *strings.Builder) {
+	clock, end, running := time.Duration(0), time.Duration(0), false
+	for _, e := range h.Events {
+		if running && e.At > clock {
+			fmt.Fprintf(b, "until %s\n", e.At-clock)
+		}
+		b.WriteString(e.line() + "\n")
+		if e.interrupts() {
+			clock, running = e.At, true
+		}
+		end = max(end, e.At+e.For+settling, e.At+quiet)
+		if e.Kind == Spot {
+			end = max(end, e.At+e.Notice+settling)
+		}
+	}
+	fmt.Fprintf(b, "until %s\n", end-clock)
+}
+
+func (e Event) line() string {
+	nodes := strings.Join(e.Nodes, " ")
+	switch e.Kind {
+	case Fault:
+		return fmt.Sprintf("chaos %s for=%s seed=%d", e.Fault, e.For, e.Seed)
+	case Cancel:
+		return "cancel " + nodes
+	case Spot:
+		return fmt.Sprintf("interrupt %s kind=spot notice=%s", nodes, e.Notice)
+	case Scheduled:
+		return fmt.Sprintf("interrupt %s kind=scheduled notice=9h", nodes)
+	default:
+		return fmt.Sprintf("interrupt %s kind=%s", nodes, e.Kind)
+	}
+}
+
+func (p Policy) yaml() string {
+	lines := []string{
+		"apiVersion: lifeboat.dev/v1beta1", "kind: InterruptionPolicy", "metadata: {name: " + p.Name + "}", "spec:",
+		"  nodes: {matchLabels: {team: web}}", "  rules:", "  - kinds: [" + p.Kind + "]", "    action: " + p.Action,
+	}
+	if p.Kind == "ScheduledChange" {
+		lines = append(lines, "    notBefore: 24h")
+	}
+	if p.Surge && p.Action == "Drain" {
+		lines = append(lines, "    strategy: Surge")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (w Workload) yaml() string {
+	head := []string{"apiVersion: apps/v1", "kind: " + string(w.Kind), "metadata: {name: " + w.Name + "}", "spec:"}
+	indent := "    "
+	if w.Kind == BarePod {
+		head = []string{"apiVersion: v1", "kind: Pod"}
+		indent = ""
+	} else {
+		head = append(head, fmt.Sprintf("  replicas: %d", w.Replicas), "  selector: {matchLabels: {app: "+w.Name+"}}")
+		if w.Kind == StatefulSet {
+			head = append(head, "  serviceName: "+w.Name, "  podManagementPolicy: Parallel")
+		}
+		head = append(head, "  template:")
+	}
+	name := map[bool]string{true: "  name: " + w.Name}[w.Kind == BarePod]
+	annotations := []string{
+		fmt.Sprintf("    sandbox.lifeboat.dev/start-seconds: %q", fmt.Sprint(w.Start)),
+		fmt.Sprintf("    sandbox.lifeboat.dev/stop-seconds: %q", fmt.Sprint(w.Stop)),
+	}
+	if w.DoNotDisrupt {
+		annotations = append(annotations, `    karpenter.sh/do-not-disrupt: "true"`)
+	}
+	body := slices.Concat([]string{"metadata:", name, "  labels: {app: " + w.Name + "}", "  annotations:"}, annotations, []string{
+		"spec:", fmt.Sprintf("  terminationGracePeriodSeconds: %d", w.Grace), "  containers:", "  - name: main", "    image: main",
+		"    resources: {requests: {cpu: 50m, memory: 32Mi}}",
+	})
+	for _, line := range body {
+		if line != "" {
+			head = append(head, indent+line)
+		}
+	}
+	text := strings.Join(head, "\n") + "\n"
+	if w.Budget >= 0 {
+		text += fmt.Sprintf("---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: %s}\nspec:\n  maxUnavailable: %d\n  selector: {matchLabels: {app: %s}}\n", w.Name, w.Budget, w.Name)
+	}
+	return text
+}
