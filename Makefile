@@ -17,7 +17,7 @@ KUBERNETES ?= 1.35 1.36 1.37
 KARPENTER ?= 1.0 1.14
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills histories overload skew matrix lint gen verify build image release push
+.PHONY: help demo test race e2e tally model kills histories overload skew matrix lint gen docs verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,10 +65,14 @@ overload: ## Drain nodes while tenants create large pods, policies, Interruption
 lint: ## Vet and lint; check for known vulnerabilities and for stale generated files
 	@hack/lint.sh
 
-gen: ## Generate deep copies, CRDs and RBAC rules from the Go types
+gen: ## Generate deep copies, CRDs with their reference, and RBAC rules from the Go types
 	@$(TOOL) controller-gen object paths=./api/... crd output:crd:dir=charts/lifeboat/crds
 	@go run ./hack/crdversions
+	@go run ./hack/crdreference
 	@$(TOOL) controller-gen rbac:roleName=lifeboat-controller paths=./internal/... output:rbac:dir=charts/lifeboat/rbac
+
+docs: ## Write the documentation as a website to DOCS (dist/docs); check its links and spelling
+	@DOCS='$(DOCS)' hack/docs.sh
 
 image: ## Write lifeboatd's image for amd64 and arm64 to dist/image; PUSH=HOST/lifeboatd also pushes it
 	@VERSION='$(VERSION)' PUSH='$(PUSH)' hack/release.sh image

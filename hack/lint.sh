@@ -19,7 +19,7 @@ generated() {
 	after=$(sums)
 	[ "$before" = "$after" ] || { echo "generated files are stale: run \`make gen\` and commit"; return 1; }
 }
-sums() { cat api/v1beta1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/rbac/* | sha256sum; }
+sums() { cat api/v1beta1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/rbac/* docs/reference/api.md | sha256sum; }
 
 # Other versions of a module have their requirements beside go.mod.
 tidy() {
@@ -62,6 +62,7 @@ check "golangci-lint, with go vet" go tool -modfile=hack/lint.mod golangci-lint 
 check "golangci-lint in sandbox/" bash -c 'cd sandbox && go tool -modfile=../hack/lint.mod golangci-lint run --config ../.golangci.yml'
 check "kube-api-linter" go tool -modfile=hack/lint.mod golangci-lint-kube-api-linter run --config hack/apilint.yml ./api/...
 check "licences of linked modules" go test ./internal/testkit -run Licences -count=1
+check "documentation" make --no-print-directory docs
 check "govulncheck" vulnerabilities
 
 mkdir -p bin/tests

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Implements `make matrix`: a few tests on each version of Kubernetes with each version of Karpenter.
-# The logs are in bin/matrix. The last lines are a table for docs/guides/releases.md.
+# The logs are in bin/matrix. The last lines are a table for docs/support.md.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p bin/matrix

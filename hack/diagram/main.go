@@ -1,4 +1,4 @@
-// Command diagram draws docs/architecture.svg from docs/architecture.txt.
+// Command diagram draws the diagrams of docs/ that have a text as their source.
 package main
 
 import (
@@ -6,20 +6,26 @@ import (
 	"html"
 	"log"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
+// names are the diagrams, without .txt and .svg, below docs/.
+var names = []string{"architecture", "concepts/first-source"}
+
 func main() {
-	source, err := os.ReadFile("docs/architecture.txt")
-	if err != nil {
-		log.Fatalf("reading the source of the diagram: %v: run it in the root of the repository", err)
-	}
-	svg, err := draw(string(source))
-	if err != nil {
-		log.Fatalf("drawing docs/architecture.txt: %v", err)
-	}
-	if err := os.WriteFile("docs/architecture.svg", []byte(svg), 0o644); err != nil {
-		log.Fatal(err)
+	for _, name := range names {
+		source, err := os.ReadFile(filepath.Join("docs", name+".txt"))
+		if err != nil {
+			log.Fatalf("reading the source of a diagram: %v: run it in the root of the repository", err)
+		}
+		svg, err := draw(string(source))
+		if err != nil {
+			log.Fatalf("drawing docs/%s.txt: %v", name, err)
+		}
+		if err := os.WriteFile(filepath.Join("docs", name+".svg"), []byte(svg), 0o644); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 
@@ -28,6 +34,13 @@ type column struct {
 	boxes [][]string
 	arrow string
 }
+
+// style has the colours, for light and dark.
+const style = `<style>
+rect{fill:#eef4fb;stroke:#345}.back{fill:#fff;stroke:none}text{fill:#111}.arrow{fill:none;stroke:#555;stroke-width:1.5}.head,.label{fill:#555}
+@media (prefers-color-scheme:dark){rect{fill:#1c2f42;stroke:#8ab4d8}.back{fill:#12181e}text{fill:#e6edf3}.arrow{stroke:#b4c0cb}.head,.label{fill:#b4c0cb}}
+</style>
+`
 
 // The sizes, in pixels.
 const (
@@ -46,11 +59,13 @@ func (c column) height() int {
 	return height
 }
 
-func parse(source string) (columns []column, err error) {
+func parse(source string) (title string, columns []column, err error) {
 	for i, text := range strings.Split(source, "\n") {
 		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 		switch {
 		case word == "" || word[0] == '#':
+		case word == "title":
+			title = rest
 		case word == "column":
 			columns = append(columns, column{})
 		case len(columns) > 0 && word == "box":
@@ -59,14 +74,14 @@ func parse(source string) (columns []column, err error) {
 		case len(columns) > 0 && word == "arrow":
 			columns[len(columns)-1].arrow = rest
 		default:
-			return nil, fmt.Errorf("line %d: %q: write column, box or arrow", i+1, text)
+			return "", nil, fmt.Errorf("line %d: %q: write title, column, box or arrow", i+1, text)
 		}
 	}
-	return columns, nil
+	return title, columns, nil
 }
 
 func draw(source string) (string, error) {
-	columns, err := parse(source)
+	title, columns, err := parse(source)
 	if err != nil {
 		return "", err
 	}
@@ -77,10 +92,10 @@ func draw(source string) (string, error) {
 	width := len(columns)*(boxWidth+gap) - gap
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
-<title>The architecture of Lifeboat</title>
-<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="#555"/></marker></defs>
-<rect width="100%%" height="100%%" fill="#fff"/>
-`, width+2*frame, height+2*frame)
+<title>%s</title>
+%s<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" class="head"/></marker></defs>
+<rect width="100%%" height="100%%" class="back"/>
+`, width+2*frame, height+2*frame, html.EscapeString(title), style)
 	middle := frame + height/2
 	for i, c := range columns {
 		x := frame + i*(boxWidth+gap)
@@ -109,7 +124,7 @@ func (c column) centres(middle int) (all []int) {
 func drawArrows(b *strings.Builder, x, middle int, from, to column) {
 	for _, start := range from.centres(middle) {
 		for _, end := range to.centres(middle) {
-			fmt.Fprintf(b, `<path d="M%d %dL%d %d" stroke="#555" stroke-width="1.5" marker-end="url(#head)"/>
+			fmt.Fprintf(b, `<path d="M%d %dL%d %d" class="arrow" marker-end="url(#head)"/>
 `, x+4, start, x+gap-4, end)
 		}
 	}
@@ -117,12 +132,12 @@ func drawArrows(b *strings.Builder, x, middle int, from, to column) {
 	if len(from.boxes)*len(to.boxes)%2 == 0 {
 		label = middle + 4 // between two arrows
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="#555">%s</text>
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" class="label">%s</text>
 `, x+gap/2, label, html.EscapeString(from.arrow))
 }
 
 func drawBox(b *strings.Builder, x, y int, lines []string) {
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="#eef4fb" stroke="#345"/>
+	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6"/>
 `, x, y, boxWidth, boxHeight(lines))
 	for i, text := range lines {
 		weight := "normal"

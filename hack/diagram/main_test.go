@@ -5,18 +5,20 @@ import (
 	"testing"
 )
 
-func TestDiagramIsCurrent(t *testing.T) {
-	source, err := os.ReadFile("../../docs/architecture.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := draw(string(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../../docs/architecture.svg")
-	if err != nil || string(got) != want {
-		t.Errorf("docs/architecture.svg is not what docs/architecture.txt says (%v): run `go run ./hack/diagram`", err)
+func TestDiagramsAreCurrent(t *testing.T) {
+	for _, name := range names {
+		source, err := os.ReadFile("../../docs/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := draw(string(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile("../../docs/" + name + ".svg")
+		if err != nil || string(got) != want {
+			t.Errorf("docs/%s.svg is not what docs/%s.txt says (%v): run `go run ./hack/diagram`", name, name, err)
+		}
 	}
 }
 
