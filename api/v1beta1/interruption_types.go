@@ -98,18 +98,16 @@ type Phase string
 // The phases of an Interruption, in their usual order. The phase is empty until
 // the first reconcile.
 const (
-	PhaseScheduled Phase = "Scheduled"
-	// PhaseAwaitingApproval: a person must approve first.
-	PhaseAwaitingApproval Phase = "AwaitingApproval"
-	// PhaseQueued: the policy's budget is used up by other nodes.
-	PhaseQueued    Phase = "Queued"
-	PhaseCordoned  Phase = "Cordoned"
-	PhaseDraining  Phase = "Draining"
-	PhaseDrained   Phase = "Drained"
-	PhaseCompleted Phase = "Completed"
-	PhaseIgnored   Phase = "Ignored"
-	PhaseNotified  Phase = "Notified"
-	PhaseCancelled Phase = "Cancelled"
+	PhaseScheduled        Phase = "Scheduled"        // it begins later, at its time or in its window
+	PhaseAwaitingApproval Phase = "AwaitingApproval" // a person must approve first
+	PhaseQueued           Phase = "Queued"           // the policy's budget is used up by other nodes
+	PhaseCordoned         Phase = "Cordoned"         // the node takes no new pods, and no pod has been asked to leave yet
+	PhaseDraining         Phase = "Draining"         // pods leave
+	PhaseDrained          Phase = "Drained"          // no pod is left that had to leave; the instance still runs
+	PhaseCompleted        Phase = "Completed"        // the instance is gone, or the change is over
+	PhaseIgnored          Phase = "Ignored"          // policy says to do nothing
+	PhaseNotified         Phase = "Notified"         // policy says to report it only
+	PhaseCancelled        Phase = "Cancelled"        // the notice was withdrawn, or the node outlived it
 )
 
 // InterruptionStatus is the decision and the progress. Only Lifeboat's

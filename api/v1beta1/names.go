@@ -36,49 +36,88 @@ const (
 
 // Reasons of conditions, timeline entries and Kubernetes Events.
 const (
-	ReasonNoticeReceived       = "NoticeReceived"
-	ReasonWithdrawn            = "Withdrawn"
-	ReasonReported             = "ReportedByAWS"
-	ReasonMissingFromQueue     = "MissingFromQueue"
-	ReasonDecided              = "Decided"
-	ReasonWaiting              = "Waiting"
-	ReasonMarkedAtRisk         = "MarkedAtRisk"
-	ReasonCordoned             = "Cordoned"
-	ReasonEvicted              = "Evicted"
-	ReasonDeleted              = "Deleted"
+	// ReasonNoticeReceived: a notice was added to the Interruption.
+	ReasonNoticeReceived = "NoticeReceived"
+	// ReasonWithdrawn: the source withdrew a notice.
+	ReasonWithdrawn = "Withdrawn"
+	// ReasonReported: AWS reports something that touches no node of the cluster, such as a volume.
+	ReasonReported = "ReportedByAWS"
+	// ReasonMissingFromQueue: the queue did not deliver a notice that another source brought.
+	ReasonMissingFromQueue = "MissingFromQueue"
+	// ReasonDecided: policy made a decision, or another one.
+	ReasonDecided = "Decided"
+	// ReasonWaiting: the interruption waits; the message says for what.
+	ReasonWaiting = "Waiting"
+	// ReasonMarkedAtRisk: the scheduler prefers other nodes; the pods stay.
+	ReasonMarkedAtRisk = "MarkedAtRisk"
+	// ReasonCordoned: the node takes no new pods.
+	ReasonCordoned = "Cordoned"
+	// ReasonEvicted: pods were asked to leave by the Eviction API.
+	ReasonEvicted = "Evicted"
+	// ReasonDeleted: pods were deleted, because an eviction was refused until their last call.
+	ReasonDeleted = "Deleted"
+	// ReasonProtectionOverridden: what held a pod was overridden at its last call.
 	ReasonProtectionOverridden = "ProtectionOverridden"
-	ReasonEvictionBlocked      = "EvictionBlocked"
-	ReasonPodTerminated        = "PodTerminated"
-	ReasonPodLost              = "PodLost"
-	ReasonPodsRemaining        = "PodsRemaining"
-	ReasonDrained              = "Drained"
-	ReasonNodeRestored         = "NodeRestored"
-	ReasonCompleted            = "Completed"
-	ReasonNoticeHandled        = "NoticeHandled"
-	ReasonReopened             = "Reopened"
-	ReasonInvalid              = "Invalid"
-	ReasonValid                = "Valid"
+	// ReasonEvictionBlocked: something holds a pod; the message names it.
+	ReasonEvictionBlocked = "EvictionBlocked"
+	// ReasonPodTerminated: pods have left; the message has the grace that they used.
+	ReasonPodTerminated = "PodTerminated"
+	// ReasonPodLost: a pod was on the node when its instance stopped.
+	ReasonPodLost = "PodLost"
+	// ReasonPodsRemaining: pods must still leave the node.
+	ReasonPodsRemaining = "PodsRemaining"
+	// ReasonDrained: no pod is left that had to leave.
+	ReasonDrained = "Drained"
+	// ReasonNodeRestored: the node is as it was before.
+	ReasonNodeRestored = "NodeRestored"
+	// ReasonCompleted: nothing is left to do.
+	ReasonCompleted = "Completed"
+	// ReasonNoticeHandled: one notice is dealt with, and another one of the same instance remains.
+	ReasonNoticeHandled = "NoticeHandled"
+	// ReasonReopened: a notice came after the earlier interruption was over.
+	ReasonReopened = "Reopened"
+	// ReasonInvalid: the policy has an error.
+	ReasonInvalid = "Invalid"
+	// ReasonValid: the policy is in force.
+	ReasonValid = "Valid"
 
-	// Reasons of the condition Accepted of a NodeNotice.
-	ReasonRecorded             = "Recorded"
-	ReasonInstanceMismatch     = "InstanceMismatch"
+	// ReasonRecorded: the notices of the NodeNotice are in the Interruption.
+	ReasonRecorded = "Recorded"
+	// ReasonInstanceMismatch: the agent reports another instance than that of its Node.
+	ReasonInstanceMismatch = "InstanceMismatch"
+	// ReasonInstanceClaimedTwice: two Nodes state the same instance.
 	ReasonInstanceClaimedTwice = "InstanceClaimedTwice"
 
+	// ReasonAwaitingApproval: a person must approve first.
 	ReasonAwaitingApproval = "AwaitingApproval"
-	ReasonApproved         = "Approved"
-	ReasonOnHold           = "OnHold"
-	ReasonReleased         = "Released"
-	ReasonPaused           = "Paused"
-	ReasonResumed          = "Resumed"
-	ReasonQueued           = "Queued"
-	ReasonPostponed        = "Postponed"
-	ReasonHookStarted      = "HookStarted"
-	ReasonHookSucceeded    = "HookSucceeded"
-	ReasonHookFailed       = "HookFailed"
-	ReasonSurged           = "Surged"
-	ReasonSurgeReverted    = "SurgeReverted"
-	ReasonTerminated       = "TerminationRequested"
-	ReasonNotifyFailed     = "NotificationFailed"
+	// ReasonApproved: a person approved.
+	ReasonApproved = "Approved"
+	// ReasonOnHold: a person holds the drain.
+	ReasonOnHold = "OnHold"
+	// ReasonReleased: the hold has ended.
+	ReasonReleased = "Released"
+	// ReasonPaused: a pause stops the action.
+	ReasonPaused = "Paused"
+	// ReasonResumed: the pause has ended.
+	ReasonResumed = "Resumed"
+	// ReasonQueued: the policy's budget is used up by other nodes.
+	ReasonQueued = "Queued"
+	// ReasonPostponed: the deadline moved after the drain had begun; the node is restored.
+	ReasonPostponed = "Postponed"
+	// ReasonHookStarted: a hook of the policy began.
+	ReasonHookStarted = "HookStarted"
+	// ReasonHookSucceeded: a hook of the policy succeeded.
+	ReasonHookSucceeded = "HookSucceeded"
+	// ReasonHookFailed: a try of a hook failed.
+	ReasonHookFailed = "HookFailed"
+	// ReasonSurged: pods left their ReplicaSets, so that their successors start.
+	ReasonSurged = "Surged"
+	// ReasonSurgeReverted: pods belong to their ReplicaSets again.
+	ReasonSurgeReverted = "SurgeReverted"
+	// ReasonTerminated: EC2 was asked to terminate the instance.
+	ReasonTerminated = "TerminationRequested"
+	// ReasonNotifyFailed: a notification was not delivered.
+	ReasonNotifyFailed = "NotificationFailed"
 
 	// ReasonNodeConflict: several Ready nodes state the same instance.
 	ReasonNodeConflict = "NodeConflict"
@@ -87,19 +126,31 @@ const (
 	// ReasonUnconfirmed: a fact about the instance is missing.
 	ReasonUnconfirmed = "Unconfirmed"
 
-	ReasonReplacementOrdered  = "ReplacementOrdered"
-	ReasonReplacementReady    = "ReplacementReady"
-	ReasonReplacementFailed   = "ReplacementFailed"
+	// ReasonReplacementOrdered: a NodeClaim for the replacement exists.
+	ReasonReplacementOrdered = "ReplacementOrdered"
+	// ReasonReplacementReady: the replacement's node is Ready.
+	ReasonReplacementReady = "ReplacementReady"
+	// ReasonReplacementFailed: a try to start a replacement failed.
+	ReasonReplacementFailed = "ReplacementFailed"
+	// ReasonReplacementReleased: the replacement is a node like any other.
 	ReasonReplacementReleased = "ReplacementReleased"
-	ReasonNotReplaced         = "NotReplaced"
-	ReasonNodeClaimDeleted    = "NodeClaimDeleted"
+	// ReasonNotReplaced: there is no replacement; the message says why.
+	ReasonNotReplaced = "NotReplaced"
+	// ReasonNodeClaimDeleted: the node is handed over to Karpenter.
+	ReasonNodeClaimDeleted = "NodeClaimDeleted"
 
-	ReasonLifecycleHookPending    = "LifecycleHookPending"
-	ReasonLifecycleActionSent     = "LifecycleActionSent"
-	ReasonLifecycleHookCompleted  = "LifecycleHookCompleted"
+	// ReasonLifecycleHookPending: a lifecycle hook of the group holds the instance.
+	ReasonLifecycleHookPending = "LifecycleHookPending"
+	// ReasonLifecycleActionSent: Lifeboat answered a lifecycle hook.
+	ReasonLifecycleActionSent = "LifecycleActionSent"
+	// ReasonLifecycleHookCompleted: the group has accepted the answer.
+	ReasonLifecycleHookCompleted = "LifecycleHookCompleted"
+	// ReasonLifecycleHookNotManaged: a hook holds the instance that Lifeboat may not answer.
 	ReasonLifecycleHookNotManaged = "LifecycleHookNotManaged"
-	ReasonNodeDeleted             = "NodeDeleted"
-	ReasonDetached                = "Detached"
+	// ReasonNodeDeleted: the Node was deleted, because its instance returns to the warm pool.
+	ReasonNodeDeleted = "NodeDeleted"
+	// ReasonDetached: the instance was taken out of its group, which launches another.
+	ReasonDetached = "Detached"
 )
 
 // Labels, annotations and taints that Lifeboat sets or reads, and names of its
