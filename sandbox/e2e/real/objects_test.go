@@ -32,11 +32,15 @@ type web struct {
 	// MinAvailable of the PodDisruptionBudget; zero: no budget.
 	MinAvailable int
 	Annotations  map[string]string
+	// Karpenter: the pool is a NodePool, and no other node takes the pods.
+	Karpenter bool
+	// Spread prefers as many pods on each node.
+	Spread bool
 }
 
 const journals = "/journal" // in containers
 
-func (w web) objects(s *stage) []client.Object {
+func (w web) objects() []client.Object {
 	labels := map[string]string{"app": w.Name}
 	replicas := int32(w.Replicas)
 	meta := metav1.ObjectMeta{Namespace: "default", Name: w.Name}
@@ -76,21 +80,36 @@ func (w web) podSpec() corev1.PodSpec {
 		}
 		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: command}}}
 	}
-	return podSpec(c, cmp.Or(w.Grace, 30), w.placement())
+	spec := podSpec(c, cmp.Or(w.Grace, 30), w.placement())
+	if w.Karpenter {
+		spec.Tolerations = []corev1.Toleration{{Key: poolLabel, Value: w.pool()}}
+	}
+	if w.Spread {
+		spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.Name}},
+		}}
+	}
+	return spec
 }
 
 func (w web) pool() string { return cmp.Or(w.Pool, w.Name) }
 
-// placement prefers the interrupted node; the only alternative is the safe pool.
+// placement prefers the interrupted node. The only alternative is the safe pool, or what Karpenter
+// launches.
 func (w web) placement() *corev1.Affinity {
 	in := func(pools ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 			{Key: poolLabel, Operator: corev1.NodeSelectorOpIn, Values: pools},
 		}}
 	}
+	allowed := in(w.pool(), safePool)
+	if w.Karpenter {
+		allowed = in(w.pool())
+	}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{in(w.pool(), safePool)},
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{allowed},
 		},
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 100, Preference: in(w.pool())}},
 	}}

@@ -35,6 +35,7 @@ func TestWithoutLifeboat(t *testing.T) {
 			w := web{Name: "orphans", Replicas: 2, PreStop: hook}
 			requireFailures(t, underLoad(t, w, "", reclaimed{}))
 		})
+		t.Run("Karpenter alone: requests fail", karpenterAlone)
 		t.Run("hooks do not run, or are interrupted", heldPodsAlone)
 		t.Run("terminated instance: the successor starts after SIGTERM", terminatedAlone)
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 const (
@@ -61,6 +62,7 @@ func TestReclaim(t *testing.T) {
 		w := web{Name: "alone", Replicas: 1, PreStop: hook, ReadyAfter: 15 * time.Second}
 		requireFailures(t, underLoad(t, w, evict, reclaimed{wholeHooks: true}))
 	})
+	t.Run("Karpenter's node surges to the next one that it launches", karpenterReplacesFirst)
 	t.Run("protected pods complete their hooks before the power off", heldPods)
 	t.Run("long-lived connections", longLivedConnections)
 }
@@ -81,7 +83,12 @@ func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 	if rules != "" {
 		s.policy(w.pool(), rules)
 	}
-	old := s.place(w, interrupted)
+	return s.reclaimUnderLoad(w, interrupted, s.place(w, interrupted), want)
+}
+
+// reclaimUnderLoad reclaims the instance of a server's pods while requests arrive.
+func (s *stage) reclaimUnderLoad(w web, interrupted ec2.Instance, old []string, want reclaimed) traffic {
+	s.t.Helper()
 	load := s.load(w, "/")
 	s.sleep(2 * time.Second) // undisturbed traffic, for the rate before the warning
 
@@ -91,9 +98,9 @@ func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 	seen := load.stop()
 
 	before := seen.rate(seen.Began, warned)
-	t.Logf("%.0f requests a second before the warning", before)
+	s.t.Logf("%.0f requests a second before the warning", before)
 	if seen.Failed == 0 && before < minRate {
-		t.Errorf("only %.0f requests a second: too few to show a loss", before)
+		s.t.Errorf("only %.0f requests a second: too few to show a loss", before)
 	}
 	oldJournals := s.readJournals(old)
 	for _, l := range oldJournals {

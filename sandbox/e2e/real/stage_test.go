@@ -92,22 +92,36 @@ func (s *stage) policy(pool, rules string) {
 // place applies a server and returns its pods once all are Ready on the node.
 func (s *stage) place(w web, on ec2.Instance) []string {
 	s.t.Helper()
-	s.apply(w.objects(s)...)
-	var names []string
-	s.until("pods of "+w.Name+" to be Ready on "+on.PrivateDNSName, 3*time.Minute, func(ctx context.Context) (bool, error) {
-		pods, err := s.pods(ctx, w.Name)
-		if err != nil {
+	s.apply(w.objects()...)
+	return names(s.untilReady(w, func(node string) bool { return node == on.PrivateDNSName }))
+}
+
+// untilReady waits until a server has all its pods and no others, each Ready on a node that fits.
+func (s *stage) untilReady(w web, fits func(node string) bool) []corev1.Pod {
+	s.t.Helper()
+	var pods []corev1.Pod
+	s.until("pods of "+w.Name+" to be Ready on their nodes", 3*time.Minute, func(ctx context.Context) (bool, error) {
+		var err error
+		if pods, err = s.pods(ctx, w.Name); err != nil {
 			return false, err
 		}
-		names = names[:0]
+		ready := 0
 		for i := range pods {
-			if p := &pods[i]; isReady(p) && p.Spec.NodeName == on.PrivateDNSName {
-				names = append(names, p.Name)
+			if p := &pods[i]; isReady(p) && fits(p.Spec.NodeName) {
+				ready++
 			}
 		}
-		return len(names) == w.Replicas && len(pods) == w.Replicas, fmt.Errorf("%d of %d pods are: %s", len(names), len(pods), states(pods))
+		return ready == w.Replicas && len(pods) == w.Replicas, fmt.Errorf("%d of %d pods are: %s", ready, len(pods), states(pods))
 	})
-	return names
+	return pods
+}
+
+func names(pods []corev1.Pod) []string {
+	var out []string
+	for i := range pods {
+		out = append(out, pods[i].Name)
+	}
+	return out
 }
 
 func (s *stage) pods(ctx context.Context, app string) ([]corev1.Pod, error) {

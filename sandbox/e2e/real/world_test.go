@@ -99,7 +99,7 @@ func newWorld() (*world, error) {
 	s, err := sandbox.New(sandbox.Options{
 		// A fixed name, different from other sandboxes: each run finds and removes what a killed
 		// run left.
-		Name: "e2e-real", Lifeboatd: lifeboatd, RealNodes: true,
+		Name: "e2e-real", Lifeboatd: lifeboatd, RealNodes: true, Karpenter: true, KarpenterQueue: "karpenter",
 		Progress: func(step sandbox.Step) {
 			if step.Done {
 				fmt.Printf("# %s: %s (%.1f s)\n", step.Name, step.Detail, step.Took.Seconds())
