@@ -16,6 +16,8 @@ const (
 	karpenterPart = "karpenter"
 	// karpenterUser is the ServiceAccount of Karpenter's chart.
 	karpenterUser = "system:serviceaccount:kube-system:karpenter"
+	// karpenterRole is the IAM role of Karpenter, if it has a policy.
+	karpenterRole = "karpenter-controller"
 	// karpenterTimeout is how long Karpenter may take to become ready.
 	karpenterTimeout = time.Minute
 )
@@ -106,6 +108,11 @@ func (s *Sandbox) KillKarpenter() error {
 	return nil
 }
 
+// LimitKarpenter replaces Karpenter's IAM policy. Options.KarpenterPolicy must be set.
+func (s *Sandbox) LimitKarpenter(policy string) error {
+	return s.putPolicy(karpenterRole, policy)
+}
+
 // KarpenterLog is the path of Karpenter's log.
 func (s *Sandbox) KarpenterLog() string { return s.path("karpenter.log") }
 
@@ -132,6 +139,11 @@ func (s *Sandbox) newKarpenter() (*supervisor, error) {
 	st := s.State()
 	if st.AWSEndpoint, err = s.linked(LinkKarpenterAWS, st.AWSEndpoint); err != nil {
 		return nil, err
+	}
+	if s.opts.KarpenterPolicy != "" {
+		if st.AccessKeyID, st.SecretAccessKey, err = s.assumeRole(karpenterRole, s.opts.KarpenterPolicy); err != nil {
+			return nil, err
+		}
 	}
 	options := karpenter.Options{
 		Binary: s.programs.Karpenter, Kubeconfig: kubeconfig, LeaderElection: s.opts.KarpenterGuard, LogFile: s.KarpenterLog(), Dir: s.opts.Dir,

@@ -59,6 +59,8 @@ type Options struct {
 	// own installation does. Otherwise only Lifeboat's forwarded messages reach it.
 	KarpenterQueue    string
 	KarpenterOwnQueue bool
+	// KarpenterPolicy is the IAM policy of Karpenter; default: it may do everything.
+	KarpenterPolicy string
 	// Chaos prepares the sandbox for package chaos: the parts connect through links, and a killed
 	// control plane is started again. Not with RealNodes.
 	Chaos bool

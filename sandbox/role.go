@@ -15,8 +15,10 @@ import (
 const (
 	// controllerRole is the IAM role of lifeboatd.
 	controllerRole = "lifeboat-controller"
-	// controllerSession is the longest session of a role (IAM User Guide, "Roles terms and concepts").
-	controllerSession = 12 * time.Hour
+	// rolePolicy is the name of the policy of each role.
+	rolePolicy = "lifeboat"
+	// roleSession is the longest session of a role (IAM User Guide, "Roles terms and concepts").
+	roleSession = 12 * time.Hour
 )
 
 // ControllerAWSConfig is the AWS configuration of a client with lifeboatd's role and Options.LimitRole.
@@ -39,7 +41,7 @@ func (s *Sandbox) controllerRoleEnv() ([]string, error) {
 // assumeControllerRole gives lifeboatd's role the policy that `lifeboat aws iam` prints, and returns
 // the credentials of a new session. The emulator then evaluates the policy on each call.
 func (s *Sandbox) assumeControllerRole() (id, secret string, err error) {
-	st, states := s.State(), s.cloud.server.States
+	st := s.State()
 	document := iam.Controller(s.Wiring(), false)
 	if st.KarpenterQueueURL != "" {
 		document = iam.FeedKarpenter(document, s.Wiring(), path.Base(st.KarpenterQueueURL))
@@ -48,12 +50,26 @@ func (s *Sandbox) assumeControllerRole() (id, secret string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("writing the policy of lifeboatd's role: %w", err)
 	}
-	if err := states.IAM.PutRole(controllerRole); err != nil {
-		return "", "", fmt.Errorf("making lifeboatd's role: %w", err)
+	return s.assumeRole(controllerRole, string(text))
+}
+
+// assumeRole gives a role a policy, and returns the credentials of a new session.
+func (s *Sandbox) assumeRole(role, policy string) (id, secret string, err error) {
+	states := s.cloud.server.States
+	if err := states.IAM.PutRole(role); err != nil {
+		return "", "", fmt.Errorf("making the role %s: %w", role, err)
 	}
-	if err := states.IAM.PutRolePolicy(controllerRole, "lifeboat", string(text)); err != nil {
-		return "", "", fmt.Errorf("setting the policy of lifeboatd's role: %w", err)
+	if err := s.putPolicy(role, policy); err != nil {
+		return "", "", err
 	}
-	_, c := states.STS.AssumeRole("arn:aws:iam::"+st.Account+":role/"+controllerRole, "controller", time.Now().Add(controllerSession))
+	_, c := states.STS.AssumeRole("arn:aws:iam::"+s.State().Account+":role/"+role, "controller", time.Now().Add(roleSession))
 	return c.AccessKeyID, c.SecretAccessKey, nil
+}
+
+// putPolicy replaces the policy of a role.
+func (s *Sandbox) putPolicy(role, policy string) error {
+	if err := s.cloud.server.States.IAM.PutRolePolicy(role, rolePolicy, policy); err != nil {
+		return fmt.Errorf("setting the policy of the role %s: %w", role, err)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	awshealth "github.com/lifeboat-dev/lifeboat/emulator/health"
 )
 
 const (
@@ -18,18 +19,43 @@ const (
 	podsFit = 4
 )
 
-// trial is one reclaim of all nodes at once.
+// trial is one interruption of all nodes at once.
 type trial struct {
 	name           string
-	apps, replicas int  // Deployments, and the pods of each
-	budgets        bool // maxUnavailable 1 for each
-	exhaust        bool // the reclaimed instance types and zones have no more capacity
+	apps, replicas int   // Deployments, and the pods of each
+	budgets        bool  // maxUnavailable 1 for each
+	exhaust        bool  // the reclaimed instance types and zones have no more capacity
+	cause          cause // the zero value: EC2 reclaims spot instances
+}
+
+// cause is what ends the instances.
+type cause int
+
+const (
+	spotReclaim cause = iota
+	termination       // a user calls TerminateInstances
+	healthStop        // AWS Health announces that EC2 will stop them
+)
+
+// lead is the time from the notice to the power cut. A terminated instance has as long as EC2 waits
+// for its operating system. Lifeboat begins to prepare for a planned stop in its last hour.
+func (c cause) lead() time.Duration {
+	switch c {
+	case termination:
+		return 4 * time.Minute
+	case healthStop:
+		return 30 * time.Minute
+	default:
+		return ec2.WarningLead
+	}
 }
 
 func (t trial) nodes() int { return t.apps * t.replicas / podsFit }
 
 var trials = []trial{
 	{name: "one", apps: 1, replicas: 4},
+	{name: "terminated", apps: 1, replicas: 4, cause: termination},
+	{name: "health-stop", apps: 1, replicas: 4, cause: healthStop},
 	{name: "one-exhausted", apps: 1, replicas: 4, exhaust: true},
 	{name: "twenty", apps: 8, replicas: 10, budgets: true},
 	{name: "twenty-exhausted", apps: 8, replicas: 10, budgets: true, exhaust: true},
@@ -44,10 +70,11 @@ type side struct {
 
 var sides = []side{{name: "karpenter"}, {name: "lifeboat", lifeboat: true}, {name: "surge", lifeboat: true, surge: true}}
 
-// BenchmarkSideBySide reclaims Karpenter's nodes on one cluster, first with Karpenter's own
+// BenchmarkSideBySide interrupts Karpenter's nodes on one cluster, first with Karpenter's own
 // interruption handling and then with Lifeboat's. Each round starts with new workloads and nodes.
 // Karpenter restarts before each, because it remembers unavailable capacity for minutes. Karpenter
-// logs at its default level.
+// logs at its default level. Beside Lifeboat it may not poll the status of instances, as Lifeboat's
+// guide says.
 func BenchmarkSideBySide(b *testing.B) {
 	s := newSideBySide(b)
 	for _, t := range trials {
@@ -74,7 +101,7 @@ func (s *sideBySide) bench(b *testing.B, t trial, who side) {
 	}
 }
 
-// reclaimed creates the workloads of a trial, reclaims their nodes, and returns the disruption.
+// reclaimed creates the workloads of a trial, interrupts their nodes, and returns the disruption.
 func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) loss {
 	tb.Helper()
 	s.clean(tb)
@@ -87,17 +114,30 @@ func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) loss {
 	}
 	pods := s.watchPods(tb)
 	r := reclaim{warned: time.Now(), wanted: map[string]int{}, interrupted: interrupted}
-	r.deadline = r.warned.Add(ec2.WarningLead)
+	r.deadline = r.warned.Add(t.cause.lead())
 	for app := range t.apps {
 		r.wanted[appName(app)] = t.replicas
 	}
-	must(tb, s.EC2().Interrupt(ids, ec2.InterruptOptions{Exhaust: t.exhaust}))
+	must(tb, s.interrupt(ids, t, r.deadline))
 	return s.follow(tb, r, pods)
 }
 
+func (s *sideBySide) interrupt(ids []string, t trial, deadline time.Time) error {
+	var err error
+	switch t.cause {
+	case termination:
+		_, err = s.EC2().Terminate(ids)
+	case healthStop:
+		_, err = s.AWS().States.Health.Schedule(awshealth.Plan{InstanceIDs: ids, Code: "instance-stop", NotBefore: deadline.Truncate(time.Second)})
+	default:
+		err = s.EC2().Interrupt(ids, ec2.InterruptOptions{Exhaust: t.exhaust})
+	}
+	return err
+}
+
 // settling is the time for which the wanted state must hold before a round ends, overtime the limit
-// for that after the deadline.
-const settling, overtime = 5 * time.Second, 90 * time.Second
+// for that after the deadline, or after longest.
+const settling, overtime, longest = 5 * time.Second, 90 * time.Second, 4 * time.Minute
 
 // follow waits until the interrupted nodes are gone and all wanted pods run on other nodes, or
 // until the limit.
@@ -114,7 +154,7 @@ func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *podLog) loss {
 		r.until, r.sightings, r.off = time.Now(), pods.all(), s.powerOffTimes(r.interrupted)
 		cost := r.judge()
 		stands := cost.recovered >= 0 && r.until.Sub(r.warned) > cost.recovered+settling && len(r.off) == len(r.interrupted)
-		if stands || r.until.After(r.deadline.Add(overtime)) {
+		if stands || r.until.Sub(r.warned) > min(r.deadline.Sub(r.warned), longest)+overtime {
 			return cost
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
+	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
 // podLog records the events of a pod watch.
@@ -73,6 +74,11 @@ func look(pod *corev1.Pod) observation {
 		s.given = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 		s.asked = pod.DeletionTimestamp.Add(-s.given)
 	}
+	// The kubelet of an instance that shuts down stops pods that are not deleted.
+	if given, down := kwok.ShutsDown(pod); down && s.asked.IsZero() {
+		at, _ := time.Parse(time.RFC3339, pod.Annotations[kwok.ShutdownAnnotation]) // the sandbox writes it
+		s.asked, s.given = at, given
+	}
 	for _, c := range pod.Status.Conditions {
 		s.ready = s.ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil
 	}
@@ -80,7 +86,19 @@ func look(pod *corev1.Pod) observation {
 	case corev1.PodSucceeded:
 		s.end = exited
 	case corev1.PodFailed:
-		s.end = killed
+		if s.end = killed; endedWell(pod) { // as a pod ends whose node shuts down
+			s.end = exited
+		}
 	}
 	return s
+}
+
+// endedWell reports whether all containers of a pod ended with exit code 0.
+func endedWell(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t == nil || t.ExitCode != 0 {
+			return false
+		}
+	}
+	return len(pod.Status.ContainerStatuses) > 0
 }

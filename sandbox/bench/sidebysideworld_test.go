@@ -36,6 +36,12 @@ import (
 
 const karpenterQueue = "karpenter"
 
+// Policies of Karpenter's role. Lifeboat's guide says to take the permission to poll away.
+const (
+	mayPoll    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
+	mayNotPoll = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"ec2:DescribeInstanceStatus","Resource":"*"}]}`
+)
+
 // sideBySide is a sandbox with Karpenter, in which either Karpenter or Lifeboat handles
 // interruptions.
 type sideBySide struct {
@@ -54,7 +60,7 @@ func newSideBySide(tb testing.TB) *sideBySide {
 	dir := tb.TempDir()
 	box, err := sandbox.New(sandbox.Options{
 		Name: "bench", Dir: filepath.Join(dir, "s"), BootDelay: bootDelay, Lifeboatd: buildLifeboatd(tb, dir),
-		Karpenter: true, KarpenterQueue: karpenterQueue, NoLifeboat: true,
+		Karpenter: true, KarpenterQueue: karpenterQueue, KarpenterPolicy: mayPoll, NoLifeboat: true,
 	})
 	must(tb, err)
 	must(tb, box.Up(tb.Context()))
@@ -132,6 +138,11 @@ func (s *sideBySide) tune(tb testing.TB, who side) {
 		_, err := s.queues.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: &url})
 		must(tb, err)
 	}
+	policy := mayPoll
+	if who.lifeboat {
+		policy = mayNotPoll
+	}
+	must(tb, s.LimitKarpenter(policy))
 	must(tb, s.StartKarpenter(ctx))
 	if who.lifeboat {
 		must(tb, s.RestartLifeboat(ctx, "--karpenter-queue-url="+s.State().KarpenterQueueURL))
@@ -140,7 +151,8 @@ func (s *sideBySide) tune(tb testing.TB, who side) {
 		must(tb, s.client.Create(ctx, &v1beta1.InterruptionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "surge"},
 			Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
-				Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain,
+				Kinds:    []string{notice.KindSpotInterruption, notice.KindInstanceStateChange, notice.KindScheduledChange},
+				Action:   v1beta1.ActionDrain,
 				Strategy: v1beta1.StrategySurge, Replacement: v1beta1.ReplacementBefore,
 			}}},
 		}))
