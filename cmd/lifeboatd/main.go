@@ -82,6 +82,7 @@ func controller() *cobra.Command {
 	f.StringVar(&mode, "mode", app.ModeAct, "Act, or Observe: receive notices, decide and report, but change no node, pod or AWS resource")
 	f.DurationVar(&c.Margin, "margin", 10*time.Second, "time to keep between the end of a pod and a hard deadline")
 	f.DurationVar(&c.TTL, "ttl", 24*time.Hour, "time to keep completed Interruptions")
+	f.StringVar(&c.TracingEndpoint, "tracing-endpoint", "", "URL of an OTLP/HTTP collector for the spans of finished Interruptions, such as http://otel-collector.monitoring:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, if set; else none)")
 	f.BoolVar(&c.Development, "text-logs", false, "log as text instead of JSON")
 	f.IntVarP(&c.Verbosity, "verbosity", "v", 0, "log level; 0: changes; 1: also decisions")
 	return cmd

@@ -79,6 +79,8 @@ type Config struct {
 	Observe bool
 	// TTL is how long finished Interruptions are kept.
 	TTL time.Duration
+	// TracingEndpoint is the URL of an OTLP/HTTP collector; empty: that of the OTEL_ variables, if any.
+	TracingEndpoint string
 	// Development logs text instead of JSON.
 	Development bool
 	// Verbosity 0 logs changes, 1 also decisions.

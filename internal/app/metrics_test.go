@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	groupcontroller "github.com/lifeboat-dev/lifeboat/internal/controller/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/sourcehealth"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/tracing"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
@@ -45,6 +46,7 @@ func metricTables() []metricTable {
 		{"Hooks and notifications", runner.Definitions()},
 		{"Auto Scaling groups", append(groupcontroller.Definitions(), groupcache.Definitions()...)},
 		{"Launches", instancelaunch.Definitions()},
+		{"Tracing", tracing.Definitions()},
 		{"Requests to AWS", awsmetrics.Definitions()},
 		{"The build", metric.Definitions()},
 	}

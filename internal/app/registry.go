@@ -123,6 +123,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
 		policystatus.New(mgr.GetClient()).Register(mgr),
+		c.addTracing(mgr),
 		c.addActors(mgr, nodes, groups, recorder, forget, claims, orphaned),
 	)
 }

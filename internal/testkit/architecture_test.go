@@ -91,7 +91,7 @@ var floors = [][]string{
 	{"internal/controller/interruption/capacity"},
 	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
 	{"internal/console"},
-	{"internal/console/view"},
+	{"internal/console/view", "internal/tracing", "internal/tracing/otlp"},
 	{"internal/doctor", "internal/awssetup/emit", "internal/asg/membership"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/nodenotice", "internal/intake/ec2", "internal/intake/autoscaling", "internal/bootagent", "internal/drill", "internal/awssetup/probe", "internal/awssetup/iam"},
 	{"internal/asg/groupcache"},
@@ -148,7 +148,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|finding|migrate|migrate/nth|asg/lifecycle|console/view)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|finding|migrate|migrate/nth|asg/lifecycle|console/view|tracing)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "decisions are pure: facts and time are their input",
 	},
