@@ -32,7 +32,7 @@ func root() *cobra.Command {
 		Use: "lifeboatd", Short: "Move pods off AWS nodes before an interruption",
 		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(controller(), agent(), check())
+	cmd.AddCommand(controller(), agent(), check(), console())
 	return cmd
 }
 

@@ -27,8 +27,10 @@ type Options struct {
 	// Nodes lists the names of the nodes, and Plan predicts an interruption of one.
 	Nodes func(context.Context) ([]string, error)
 	Plan  func(context.Context, PlanRequest) (view.Plan, error)
-	// Hosts are the values of the header Host that the console answers.
-	Hosts []string
+	// Hosts are the values of the header Host that the console answers. With AnyHost it answers
+	// all: behind a proxy, that checks who asks.
+	Hosts   []string
+	AnyHost bool
 }
 
 // PlanRequest is a node and the notice that it would get. Without a kind it is the current

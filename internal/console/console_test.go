@@ -292,6 +292,16 @@ func TestOtherSitesAndWritesAreRefused(t *testing.T) {
 	}
 }
 
+// The API server's proxy sets the header Host.
+func TestConsoleBehindProxyAnswersEachHost(t *testing.T) {
+	r := start(t, func(_ *rig, o *console.Options) { o.Hosts, o.AnyHost = nil, true })
+	for site, want := range map[string]int{"": 200, "same-origin": 200, "cross-site": 403, "same-site": 403} {
+		if code, _, _ := r.get(t, "GET", "/api/nodes", map[string]string{"Host": "10.0.0.7:8474", "Sec-Fetch-Site": site}); code != want {
+			t.Errorf("a request of the site %q gets %d, want %d", site, code, want)
+		}
+	}
+}
+
 func TestPlanAsksPlanner(t *testing.T) {
 	r := start(t, nil)
 	if _, _, body := r.get(t, "GET", "/api/plan?node=n1&kind=spot", nil); !strings.Contains(body, `"title":"n1 spot"`) {

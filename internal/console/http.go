@@ -57,7 +57,7 @@ func (c *Console) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		site := r.Header.Get("Sec-Fetch-Site")
 		switch {
-		case !slices.Contains(c.o.Hosts, r.Host):
+		case !c.o.AnyHost && !slices.Contains(c.o.Hosts, r.Host):
 			http.Error(w, fmt.Sprintf("The console does not answer for the host %q. Open http://%s/ instead.", r.Host, c.o.Hosts[0]), http.StatusForbidden)
 		case site == "cross-site" || site == "same-site":
 			http.Error(w, "The console does not answer requests of other sites. Type its address into the browser.", http.StatusForbidden)

@@ -109,6 +109,7 @@ func sets(t *testing.T) map[string]map[string]any {
 		"with CRDs":             with(t, "crds: {install: true}"),
 		"with network policies": with(t, "networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}"),
 		"with secure metrics":   with(t, "metrics: {secure: true, serviceMonitor: {enabled: true}, podMonitor: {enabled: true, endpointConfig: {authorization: {credentials: {name: a, key: b}}}}}"),
+		"with the console":      with(t, "{console: {enabled: true, allowFrom: [{ipBlock: {cidr: 10.0.0.0/16}}]}, tracing: {endpoint: 'http://collector:4318'}}"),
 		"as little as possible": with(t, "{agent: {enabled: false}, flowControl: {enabled: false}, metrics: {service: false}, controller: {replicas: 1, affinity: null, tolerations: []}}"),
 	}
 	paths, err := filepath.Glob(chartDir + "/examples/values-*.yaml")
@@ -153,7 +154,7 @@ func TestChartRelease(t *testing.T) {
 	want := []string{
 		"PodDisruptionBudget lifeboat-controller",
 		"ServiceAccount lifeboat-controller", "ServiceAccount lifeboat-agent", "ConfigMap extra",
-		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-controller", "ClusterRole lifeboat-operator", "ClusterRole lifeboat-nodegroups",
+		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-viewer", "ClusterRole lifeboat-controller", "ClusterRole lifeboat-operator", "ClusterRole lifeboat-nodegroups",
 		"ClusterRoleBinding lifeboat-agent", "ClusterRoleBinding lifeboat-controller",
 		"Role lifeboat-controller", "Role lifeboat-hooks", "Role lifeboat-hooks", "Role lifeboat-webhooks",
 		"RoleBinding lifeboat-controller", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-webhooks",

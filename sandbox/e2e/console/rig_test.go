@@ -43,6 +43,7 @@ type rig struct {
 	audit  string
 	url    string
 	pid    int
+	plane  *controlplane.ControlPlane
 }
 
 // shared is the rig of all tests.
@@ -95,6 +96,7 @@ func (r *rig) startPlane(ctx context.Context, dir string) (*controlplane.Control
 	if err != nil {
 		return nil, err
 	}
+	r.plane = plane
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
 		return plane, err
