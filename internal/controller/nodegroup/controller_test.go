@@ -260,7 +260,7 @@ lifeboat_nodegroup_pending_actions{nodegroup="workers"} 1
 	}
 	// The instance is in service, and the tracker has read the group before that.
 	w.at.Instances[len(w.at.Instances)-1] = member("i-2", "InService")
-	for _, seeded := range []bool{true, false} {
+	for _, seeded := range []bool{false, true} {
 		w.seeded, w.now = seeded, w.now.Add(time.Second)
 		w.watch()
 		w.rest()
