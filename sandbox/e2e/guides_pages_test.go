@@ -167,8 +167,13 @@ await Failed kubectl get interruption NAME -o jsonpath='{.status.drain.hooks[*].
 `},
 }
 
+// sender is the role that may send drills, and the user of the sandbox.
+var sender = []string{"arn:aws:iam::210987654321:role/ops", "arn:aws:iam::123456789012:user/lifeboat"}
+
 var guidePages = append(approvalPages, hooksPage,
 	guidePage{name: "eks.md", manifests: 2},
+	guidePage{name: "upgrade.md", cluster: "sandbox", blocks: 1, words: []string{"lifeboat-0.2.0.tgz", "lifeboat-0.1.0.tgz"}},
+	guidePage{name: "eks-karpenter.md", cluster: "sandbox", blocks: 5, nodes: []guideNode{{name: "NODE", labels: "team=a"}}, words: sender},
 	guidePage{name: "warm-pools.md", manifests: 1},
 	guidePage{
 		name: "karpenter.md", cluster: "sandbox", blocks: 3,
@@ -227,5 +232,17 @@ END
 			"lifeboat sandbox up --karpenter": "kubectl create configmap pool --dry-run=client -o yaml >my-nodepool.yaml\n",
 		},
 		elsewhere: map[string]string{"eval \"$(lifeboat sandbox env)\"\ncat": "TestGuideCommandsCreateWarmPoolGroup"},
+	},
+	guidePage{
+		name: "self-managed.md", cluster: "sandbox", blocks: 5, nodes: []guideNode{{name: "NODE", labels: "team=a"}},
+		words:  append([]string{"nodes-a", "nodes-c"}, sender...), // aws.md has nodes-a
+		before: map[string]string{"lifeboat aws plan  --cluster prod --groups": "group nodes-c a=b\n"},
+	},
+	guidePage{
+		name: "why.md", cluster: "sandbox", blocks: 3, nodes: []guideNode{{"ip-10-0-1-5.ec2.internal", "team=a", "i-0a1b2c3d4e5f60718"}},
+		before: map[string]string{"kubectl get interruption i-": `
+lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --in 13d
+await Scheduled kubectl get interruptions i-0a1b2c3d4e5f60718
+`},
 	},
 )
