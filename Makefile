@@ -17,10 +17,10 @@ KUBERNETES ?= 1.35 1.36 1.37
 KARPENTER ?= 1.0 1.14
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills histories overload skew matrix lint gen docs verify build image release push
+.PHONY: help demo test race e2e tally model kills histories soak overload skew matrix lint gen docs verify build image release push
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Play a spot interruption on this machine, with Karpenter
 	@bin/lifeboat sandbox demo
@@ -52,6 +52,10 @@ kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILL
 
 histories: ## Play random histories with faults on a sandbox for hours (LIFEBOAT_HISTORIES, 1000 of them), and judge each
 	@LIFEBOAT_HISTORIES=$${LIFEBOAT_HISTORIES:-1000} go test -C sandbox -count=1 -timeout 0 -tags e2e -run 'TestHistories$$' -v ./history
+
+soak: ## Interrupt nodes with faults for hours (LIFEBOAT_SOAK_TIME, 8h), look for leaks; LIFEBOAT_SOAK_DIR (bin/soak) continues a run
+	@LIFEBOAT_SOAK_TIME=$${LIFEBOAT_SOAK_TIME:-8h} LIFEBOAT_SOAK_DIR=$${LIFEBOAT_SOAK_DIR:-$(CURDIR)/bin/soak} \
+		go test -C sandbox -count=1 -timeout 0 -tags soak -run 'TestSoak$$' -v ./history
 
 skew: ## Upgrade an older release (OLDER, a git commit) to this one and back, with twenty interruptions under way
 	@OLDER='$(OLDER)' hack/skew.sh

@@ -22,8 +22,8 @@ func TestRandomHistoriesAreScenarios(t *testing.T) {
 	t.Parallel()
 	kinds := map[EventKind]int{}
 	for seed := range uint64(300) {
-		h := Random(seed, faultNames())
-		if !bytes.Equal(h.Scenario(), Random(seed, faultNames()).Scenario()) {
+		h := Random(seed, faultNames(), 1)
+		if !bytes.Equal(h.Scenario(), Random(seed, faultNames(), 1).Scenario()) {
 			t.Fatalf("seed %d gives two histories", seed)
 		}
 		for i, one := range append(without(h), h) {
@@ -46,7 +46,7 @@ func TestHistoryEndsSoonAfterItsNotice(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		var end time.Duration
-		for _, e := range Random(seed, faultNames()).Events {
+		for _, e := range Random(seed, faultNames(), 1).Events {
 			end = max(end, e.At+e.Notice+settling)
 		}
 		if end > spotNotice+40*time.Second {
@@ -60,7 +60,7 @@ func TestShrinkFindsTheCause(t *testing.T) {
 	t.Parallel()
 	var h History
 	for seed := uint64(0); len(h.Events) < 5; seed++ {
-		h = Random(seed, []string{"kill-lifeboatd", "cut-lifeboatd-api"})
+		h = Random(seed, []string{"kill-lifeboatd", "cut-lifeboatd-api"}, 1)
 	}
 	at := slices.IndexFunc(h.Events, func(e Event) bool { return e.Kind == Fault })
 	cause := h.Events[at]

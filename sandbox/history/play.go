@@ -28,6 +28,8 @@ type Player struct {
 	Observer *observer.Observer
 	// Delay is how late a busy machine, and the faults, may make what must happen.
 	Delay time.Duration
+	// KeepRecords leaves Interruptions to Lifeboat, which removes them after their --ttl.
+	KeepRecords bool
 	// Stretch adapts the time limits of a scenario to the machine. It may be nil.
 	Stretch func(*scenario.Scenario)
 
@@ -60,7 +62,7 @@ func (p *Player) Play(ctx context.Context, name string, text []byte, moment func
 	if p.Stretch != nil {
 		p.Stretch(sc)
 	}
-	if err := p.clean(ctx); err != nil {
+	if err := p.Clean(ctx); err != nil {
 		return Outcome{}, err
 	}
 	if err := p.Observer.Forget(); err != nil {
@@ -114,9 +116,12 @@ func (p *Player) connect() error {
 	return nil
 }
 
-// clean removes everything that a history has made. It is repeated until nothing is left: controllers
+// Clean removes everything that a history has made. It is repeated until nothing is left: controllers
 // and machines make and remove objects meanwhile.
-func (p *Player) clean(ctx context.Context) error {
+func (p *Player) Clean(ctx context.Context) error {
+	if err := p.connect(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, cleanLimit)
 	defer cancel()
 	for {
@@ -132,16 +137,8 @@ func (p *Player) clean(ctx context.Context) error {
 
 // remove requests the removal of everything, and returns how much is left.
 func (p *Player) remove(ctx context.Context) (left int, err error) {
-	var ids []string
-	for _, in := range p.Sandbox.EC2().Instances() {
-		if in.State != "terminated" && in.State != "shutting-down" {
-			ids = append(ids, in.ID)
-		}
-	}
-	if len(ids) > 0 {
-		if _, err := p.Sandbox.EC2().Terminate(ids); err != nil {
-			return len(ids), fmt.Errorf("terminating instances: %w", err)
-		}
+	if err := p.terminate(); err != nil {
+		return 1, err
 	}
 	for _, one := range []struct {
 		list client.ObjectList
@@ -162,6 +159,10 @@ func (p *Player) remove(ctx context.Context) (left int, err error) {
 		}
 		n := meta.LenList(one.list)
 		left += n
+		if _, records := one.of.(*v1beta1.Interruption); records && p.KeepRecords {
+			left -= n
+			continue
+		}
 		if n == 0 || one.of == nil || left > n && one.opts == nil {
 			continue // an Interruption goes after its node
 		}
@@ -170,6 +171,23 @@ func (p *Player) remove(ctx context.Context) (left int, err error) {
 		}
 	}
 	return left, nil
+}
+
+// terminate ends all instances.
+func (p *Player) terminate() error {
+	var ids []string
+	for _, in := range p.Sandbox.EC2().Instances() {
+		if in.State != "terminated" && in.State != "shutting-down" {
+			ids = append(ids, in.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if _, err := p.Sandbox.EC2().Terminate(ids); err != nil {
+		return fmt.Errorf("terminating instances: %w", err)
+	}
+	return nil
 }
 
 func inDefault() []client.DeleteAllOfOption {

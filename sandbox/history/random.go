@@ -18,14 +18,15 @@ const (
 	mostFaults   = 3
 )
 
-// Random makes a history. The same seed and faults give the same one.
-func Random(seed uint64, faults []string) History {
+// Random makes a history. The same seed, faults and size give the same one. Size multiplies nodes,
+// workloads and notices; 1 is a small history.
+func Random(seed uint64, faults []string, size int) History {
 	g := generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 	h := History{Seed: seed}
-	for i := range g.between(3, 6) {
+	for i := range g.between(3*size, 6*size) {
 		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("n%d", i), Zone: "us-east-1" + string("abc"[i%3]), Team: g.chance(60)})
 	}
-	for i := range g.between(2, 5) {
+	for i := range g.between(2*size, 5*size) {
 		h.Workloads = append(h.Workloads, g.workload(fmt.Sprintf("w%d", i)))
 	}
 	for _, kind := range []string{"SpotInterruption", "ScheduledChange", "RebalanceRecommendation"} {
@@ -33,7 +34,7 @@ func Random(seed uint64, faults []string) History {
 			h.Policies = append(h.Policies, Policy{Name: fmt.Sprintf("p%d", len(h.Policies)), Kind: kind, Action: g.action(), Surge: g.chance(40)})
 		}
 	}
-	h.Events = append(g.notices(h.Nodes), g.faults(faults)...)
+	h.Events = append(g.notices(h.Nodes, 3*size), g.faults(faults)...)
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return h
 }
@@ -75,10 +76,10 @@ func (g generator) workload(name string) Workload {
 }
 
 // notices are about different nodes. At least one node has none.
-func (g generator) notices(nodes []Node) (all []Event) {
+func (g generator) notices(nodes []Node, most int) (all []Event) {
 	order := g.Perm(len(nodes))
 	at := time.Duration(0)
-	for len(order) > 1 && len(all) < 3 {
+	for len(order) > 1 && len(all) < most {
 		n := g.between(1, min(2, len(order)-1))
 		e := Event{At: at, Kind: []EventKind{Spot, Spot, Spot, Rebalance, Scheduled, Scheduled}[g.IntN(6)]}
 		for _, i := range order[:n] {
@@ -92,7 +93,7 @@ func (g generator) notices(nodes []Node) (all []Event) {
 		if e.Kind == Scheduled && g.chance(50) {
 			all = append(all, Event{At: at + g.duration(time.Second, lastEvent), Kind: Cancel, Nodes: e.Nodes})
 		}
-		at += g.duration(100*time.Millisecond, lastEvent/3)
+		at += g.duration(100*time.Millisecond, lastEvent/time.Duration(most))
 	}
 	return all
 }
