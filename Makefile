@@ -17,7 +17,7 @@ KUBERNETES ?= 1.35 1.36 1.37
 KARPENTER ?= 1.0 1.14
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model kills histories soak overload skew matrix lint gen docs verify build image release push
+.PHONY: help demo test race e2e tally model kills drains histories soak overload skew matrix lint gen docs verify build image release push
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ skew: ## Upgrade an older release (OLDER, a git commit) to this one and back, wi
 
 matrix: ## Run a few tests on each version of Kubernetes (KUBERNETES) with each one of Karpenter (KARPENTER)
 	@KUBERNETES='$(KUBERNETES)' KARPENTER='$(KARPENTER)' hack/matrix.sh
+
+# Ten nodes and the two that stay take 116 of the 128 inotify instances that Linux allows a user.
+drains: ## Drain ten real nodes at once, under load (LIFEBOAT_DRAIN_NODES, 10)
+	@LIFEBOAT_DRAIN_NODES=$${LIFEBOAT_DRAIN_NODES:-10} go test -C sandbox -count=1 -timeout 30m -tags e2e -run 'TestDrainPool$$' -v ./e2e/real
 
 overload: ## Drain nodes while tenants create large pods, policies, Interruptions and messages (7 min, 4 GiB)
 	@go test -C sandbox -count=1 -timeout 60m -tags overload -run 'TestOverload$$' -v ./e2e
