@@ -28,7 +28,7 @@ const stopGrace = 2 * time.Second
 
 var (
 	accountFormat = regexp.MustCompile(`^[0-9]{12}$`)
-	regionFormat  = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$`)
+	regionFormat  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`)
 )
 
 // Options is the account and region of a Server, and its timing.

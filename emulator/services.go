@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"math/rand/v2"
+	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/cloudtrail"
@@ -13,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/iam"
 	"github.com/lifeboat-dev/lifeboat/emulator/imds"
 	"github.com/lifeboat-dev/lifeboat/emulator/pricing"
+	"github.com/lifeboat-dev/lifeboat/emulator/sns"
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/emulator/ssm"
 	"github.com/lifeboat-dev/lifeboat/emulator/sts"
@@ -23,6 +25,7 @@ import (
 type States struct {
 	STS    *sts.State
 	SQS    *sqs.State
+	SNS    *sns.State
 	Events *events.State
 	EC2    *ec2.State
 	FIS    *fis.State
@@ -53,7 +56,8 @@ func newStates(scope wire.Scope, o Options) *States {
 
 		Pricing: pricing.New(scope, products),
 	}
-	s.Events = events.New(scope, s.SQS.Deliver)
+	s.SNS = sns.New(scope, s.SQS.Deliver)
+	s.Events = events.New(scope, s.deliverEvent)
 	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: o.Timing, ProfileRole: s.IAM.ProfileRole})
 	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Allowed: s.IAM.Allowed})
 	s.AutoScaling = autoscaling.New(autoscaling.Options{
@@ -69,11 +73,20 @@ func newStates(scope wire.Scope, o Options) *States {
 	return s
 }
 
+// deliverEvent delivers an event to the queue or the topic with an ARN.
+func (s *States) deliverEvent(arn, body string, from sqs.Sender) error {
+	if strings.Split(arn, ":")[2] == "sns" { // events checks that it is an ARN
+		return s.SNS.Deliver(arn, body, from)
+	}
+	return s.SQS.Deliver(arn, body, from)
+}
+
 // services is the list of emulated services: one line each.
 func (s *States) services() []wire.Service {
 	return []wire.Service{
 		sts.Service(s.STS),
 		sqs.Service(s.SQS, s.STS.Identify),
+		sns.Service(s.SNS),
 		events.Service(s.Events),
 		ec2.Service(s.EC2),
 		fis.Service(s.FIS),

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/eks"
@@ -195,7 +193,7 @@ func (s *Sandbox) wire(ctx context.Context, detail func(string)) error {
 // WiringClients are clients of the emulated AWS for awssetup.Apply.
 func (s *Sandbox) WiringClients() awssetup.Clients {
 	cfg := s.AWSConfig()
-	return awssetup.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)}
+	return awssetup.NewClients(cfg)
 }
 
 // StopAPIServer kills the control plane, as in an outage.

@@ -17,7 +17,7 @@ const (
 // Target is where a rule sends what it matches.
 type Target struct {
 	ID  string
-	ARN string // of a standard SQS queue
+	ARN string // of a standard SQS queue or SNS topic
 	// At most one of Input, InputPath and Transformer is set; none sends the event.
 	Input       string
 	InputPath   string
@@ -122,11 +122,11 @@ func (t Target) check() error {
 	if !namePattern.MatchString(t.ID) {
 		return notValid(t.ID, "a target id is 1 to 64 letters, digits, dots, hyphens or underscores")
 	}
-	if err := checkQueue(t.ARN); err != nil {
+	if err := checkTarget(t.ARN, "sqs", "sns"); err != nil {
 		return err
 	}
 	if t.DeadLetterARN != "" {
-		if err := checkQueue(t.DeadLetterARN); err != nil {
+		if err := checkTarget(t.DeadLetterARN, "sqs"); err != nil {
 			return err
 		}
 	}
@@ -178,16 +178,16 @@ func (p *RetryPolicy) check(id string) error {
 	return nil
 }
 
-// checkQueue wants the ARN of a standard queue.
-func checkQueue(arn string) error {
+// checkTarget wants the ARN of a standard queue, or of a standard topic if services has "sns".
+func checkTarget(arn string, services ...string) error {
 	parts := strings.Split(arn, ":")
 	switch {
 	case len(parts) < 6 || parts[0] != "arn":
 		return notValid(arn, "Provided Arn is not in correct format.")
-	case parts[2] != "sqs":
-		return notValid(arn, "this emulator delivers to SQS queues only.")
+	case !slices.Contains(services, parts[2]):
+		return notValid(arn, "this emulator delivers here to "+strings.Join(services, " and ")+" only.")
 	case strings.HasSuffix(arn, ".fifo"):
-		return notValid(arn, "this emulator does not deliver to FIFO queues.")
+		return notValid(arn, "this emulator does not deliver to FIFO queues and topics.")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -100,7 +101,7 @@ func (g *Gate) unauthorized(s *Service, r *Request, a Access, why Refusal) error
 		on = " on resource: " + a.Resource
 	}
 	message := fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", g.identify(r.AccessKey).ARN, a.Action, on, why)
-	e := &Error{Status: http.StatusForbidden, Code: "AccessDeniedException", QueryCode: "AccessDenied", Namespace: Coral, Message: message}
+	e := &Error{Status: http.StatusForbidden, Code: "AccessDeniedException", QueryCode: cmp.Or(s.Unauthorized, "AccessDenied"), Namespace: Coral, Message: message}
 	switch r.Protocol {
 	case EC2Query:
 		e.QueryCode = "UnauthorizedOperation"

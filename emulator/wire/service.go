@@ -52,6 +52,9 @@ type Service struct {
 	// Throttled is the service's answer to too many calls; nil: its
 	// protocol's usual one.
 	Throttled *Error
+	// Unauthorized is the code of the answer to a call without permission in XML; empty: its
+	// protocol's usual one.
+	Unauthorized string
 	// AnyRegion admits credentials of every region, as global endpoints do.
 	AnyRegion bool
 	// Actions is the action table, by AWS's names.
@@ -110,13 +113,15 @@ func (s Scope) ARN(service, resource string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", s.Partition(), service, s.Region, s.Account, resource)
 }
 
-// Partition is the ARN partition of the scope's region.
+// Partition is the ARN partition of the scope's region (the partitions of the AWS SDK).
 func (s Scope) Partition() string {
-	switch {
-	case strings.HasPrefix(s.Region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(s.Region, "us-gov-"):
-		return "aws-us-gov"
+	for prefix, partition := range map[string]string{
+		"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc", "us-iso-": "aws-iso", "us-isob-": "aws-iso-b",
+		"eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
+	} {
+		if strings.HasPrefix(s.Region, prefix) {
+			return partition
+		}
 	}
 	return "aws"
 }

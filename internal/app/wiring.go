@@ -25,7 +25,7 @@ import (
 // causeOf finds out why the queue did not deliver a notice. It checks the
 // wiring like `lifeboat doctor`.
 func causeOf(cloud aws.Config, c Config) sourcehealth.Cause {
-	clients := doctor.NewClients(sqs.NewFromConfig(cloud), eventbridge.NewFromConfig(cloud))
+	clients := doctor.NewClients(sqs.NewFromConfig(cloud), eventbridge.NewFromConfig(cloud)) // without SNS, for a small program
 	target := c.target()
 	return func(ctx context.Context, kind string) (because, advice string) {
 		if c.QueueURL == "" {

@@ -25,11 +25,14 @@ var ErrConflicts = errors.New("existing objects with these names are not managed
 // targetID identifies Lifeboat's queue among the targets of each rule.
 const targetID = "lifeboat-queue"
 
+// isTargetID reports whether Lifeboat manages a target with this id.
+func isTargetID(id string) bool { return id == targetID || id == topicTargetID }
+
 // Apply observes the account, computes the difference to w and applies it. It is
 // idempotent: it updates only objects that differ. Errors are those of [Observe],
 // [Diff] and [Plan.Apply].
 func Apply(ctx context.Context, clients Clients, w Wiring) (Applied, error) {
-	observed, err := Observe(ctx, clients.SQS, clients.Events, w)
+	observed, err := Observe(ctx, clients, w)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -56,6 +59,10 @@ func (p Plan) Apply(ctx context.Context, clients Clients, done func(Change)) (Ap
 			err = p.applyQueue(ctx, clients.SQS, c)
 		case RuleObject:
 			err = p.applyRule(ctx, clients.Events, c)
+		case TopicObject:
+			err = p.applyTopic(ctx, clients.SNS, c)
+		case SubscriptionObject:
+			err = p.applySubscription(ctx, clients.SNS, c)
 		}
 		if err != nil {
 			return Applied{}, fmt.Errorf("%s %s: %w", c.Kind, c.Name, err)
@@ -156,7 +163,7 @@ func (p Plan) putRule(ctx context.Context, client RuleWriter, c Change) error {
 			in.Description = &r.Description
 		}
 		if c.Action == Create {
-			in.Tags = tagList(p.Wiring.Tags()) // PutRule ignores the tags of an existing rule
+			in.Tags = tagList(p.Wiring.RuleTags()) // PutRule ignores the tags of an existing rule
 		}
 		_, err := client.PutRule(ctx, in)
 		return callError("writing the rule", "events:PutRule", err)
@@ -166,10 +173,11 @@ func (p Plan) putRule(ctx context.Context, client RuleWriter, c Change) error {
 
 func (p Plan) putTarget(ctx context.Context, client RuleWriter, rule string) error {
 	t := p.Wiring.Target()
-	out, err := client.PutTargets(ctx, &eventbridge.PutTargetsInput{
-		Rule:    &rule,
-		Targets: []ebtypes.Target{{Id: &t.ID, Arn: &t.ARN, DeadLetterConfig: &ebtypes.DeadLetterConfig{Arn: &t.DeadLetterARN}}},
-	})
+	target := ebtypes.Target{Id: &t.ID, Arn: &t.ARN}
+	if t.DeadLetterARN != "" {
+		target.DeadLetterConfig = &ebtypes.DeadLetterConfig{Arn: &t.DeadLetterARN}
+	}
+	out, err := client.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: &rule, Targets: []ebtypes.Target{target}})
 	if err == nil && out.FailedEntryCount > 0 && len(out.FailedEntries) > 0 {
 		failed := out.FailedEntries[0]
 		err = fmt.Errorf("%s: %s", aws.ToString(failed.ErrorCode), aws.ToString(failed.ErrorMessage))

@@ -40,7 +40,7 @@ func newAccount(t *testing.T) *account {
 
 func (a *account) observe(t *testing.T) awssetup.Observed {
 	t.Helper()
-	o, err := awssetup.Observe(t.Context(), a.queues, a.rules, a.w)
+	o, err := awssetup.Observe(t.Context(), a.clients, a.w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestTeardownDeletesOnlyOwnResources(t *testing.T) {
 	if len(names) != 9 {
 		t.Errorf("rules left: %v; want the other cluster's eight and lifeboat-prod-mine", names)
 	}
-	otherLeft := must(awssetup.Observe(t.Context(), a.queues, a.rules, other))(t)
+	otherLeft := must(awssetup.Observe(t.Context(), a.clients, other))(t)
 	if plan := must(awssetup.Diff(other, otherLeft, awssetup.Options{}))(t); !plan.Empty() {
 		t.Errorf("the other cluster's wiring changed: %v", lines(plan))
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
@@ -59,10 +61,46 @@ type Rules interface {
 	RuleWriter
 }
 
+// TopicReader has the SNS calls that Observe makes. *sns.Client implements it.
+type TopicReader interface {
+	GetTopicAttributes(context.Context, *sns.GetTopicAttributesInput, ...func(*sns.Options)) (*sns.GetTopicAttributesOutput, error)
+	ListTagsForResource(context.Context, *sns.ListTagsForResourceInput, ...func(*sns.Options)) (*sns.ListTagsForResourceOutput, error)
+	ListSubscriptionsByTopic(context.Context, *sns.ListSubscriptionsByTopicInput, ...func(*sns.Options)) (*sns.ListSubscriptionsByTopicOutput, error)
+	GetSubscriptionAttributes(context.Context, *sns.GetSubscriptionAttributesInput, ...func(*sns.Options)) (*sns.GetSubscriptionAttributesOutput, error)
+}
+
+// TopicChanger has the SNS calls that change topics. *sns.Client implements it.
+type TopicChanger interface {
+	CreateTopic(context.Context, *sns.CreateTopicInput, ...func(*sns.Options)) (*sns.CreateTopicOutput, error)
+	SetTopicAttributes(context.Context, *sns.SetTopicAttributesInput, ...func(*sns.Options)) (*sns.SetTopicAttributesOutput, error)
+	TagResource(context.Context, *sns.TagResourceInput, ...func(*sns.Options)) (*sns.TagResourceOutput, error)
+	DeleteTopic(context.Context, *sns.DeleteTopicInput, ...func(*sns.Options)) (*sns.DeleteTopicOutput, error)
+}
+
+// TopicWriter has all SNS calls that Apply makes. *sns.Client implements it.
+type TopicWriter interface {
+	TopicChanger
+	Subscribe(context.Context, *sns.SubscribeInput, ...func(*sns.Options)) (*sns.SubscribeOutput, error)
+	SetSubscriptionAttributes(context.Context, *sns.SetSubscriptionAttributesInput, ...func(*sns.Options)) (*sns.SetSubscriptionAttributesOutput, error)
+	Unsubscribe(context.Context, *sns.UnsubscribeInput, ...func(*sns.Options)) (*sns.UnsubscribeOutput, error)
+}
+
+// Topics has all SNS calls of this package. *sns.Client implements it.
+type Topics interface {
+	TopicReader
+	TopicWriter
+}
+
 // Clients are the AWS clients that Observe and Apply need.
 type Clients struct {
 	SQS    Queues
 	Events Rules
+	SNS    Topics
+}
+
+// NewClients makes clients for an AWS configuration.
+func NewClients(cfg aws.Config) Clients {
+	return Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg), SNS: sns.NewFromConfig(cfg)}
 }
 
 // CallError is a failed AWS call.

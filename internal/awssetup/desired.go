@@ -23,6 +23,12 @@ type Wiring struct {
 	// messages.
 	Queue      Queue `json:"queue"`
 	DeadLetter Queue `json:"deadLetter"`
+	// Topic is the name of the SNS topic that several clusters of the account share; empty
+	// without one. The rules then send to the topic, and the topic to the queue.
+	Topic string `json:"topic,omitempty"`
+	// Leaves is the topic that the cluster shared before. The queue's policy still allows it, so
+	// that no notice is refused while the cluster's own rules replace it.
+	Leaves string `json:"leaves,omitempty"`
 	// Rules are the EventBridge rules on the default bus.
 	Rules []Rule `json:"rules"`
 	// Groups are the Auto Scaling groups to which the Auto Scaling rules are limited.
@@ -98,8 +104,11 @@ func (w Wiring) QueueARN() string { return w.arn("sqs", w.Queue.Name) }
 func (w Wiring) DeadLetterARN() string { return w.arn("sqs", w.DeadLetter.Name) }
 
 // Target returns the target of each rule: the queue, and the dead-letter queue for
-// undeliverable events.
+// undeliverable events; or the topic.
 func (w Wiring) Target() Target {
+	if w.Topic != "" {
+		return Target{ID: topicTargetID, ARN: w.TopicARN(w.Topic)}
+	}
 	return Target{ID: targetID, ARN: w.QueueARN(), DeadLetterARN: w.DeadLetterARN()}
 }
 
@@ -127,14 +136,30 @@ const (
 	// TagManagedBy names the manager of the resource: [ManagedByLifeboat], or the
 	// tool that applied a template of `lifeboat aws emit`.
 	TagManagedBy = "lifeboat.dev/managed-by"
+	// TagTopic names the shared topic of a queue, a rule or the topic itself.
+	TagTopic = "lifeboat.dev/topic"
 	// ManagedByLifeboat marks resources that Apply created, and may change and
 	// delete.
 	ManagedByLifeboat = "lifeboat"
 )
 
-// Tags returns the tags of all resources that Apply creates.
+// Tags returns the tags of the resources of one cluster that Apply creates.
 func (w Wiring) Tags() map[string]string {
-	return map[string]string{TagCluster: w.Cluster, TagManagedBy: ManagedByLifeboat}
+	tags := map[string]string{TagCluster: w.Cluster, TagManagedBy: ManagedByLifeboat}
+	if w.Topic != "" {
+		tags[TagTopic] = w.Topic
+	}
+	return tags
+}
+
+// RuleTags returns the tags of the rules that Apply creates, and those of the topic: clusters
+// share them.
+func (w Wiring) RuleTags() map[string]string {
+	tags := w.Tags()
+	if w.Topic != "" {
+		delete(tags, TagCluster)
+	}
+	return tags
 }
 
 // Maximum lengths of names (SQS and EventBridge API references, CreateQueue and

@@ -17,6 +17,7 @@ type Options struct {
 // Diff returns the changes that turn o into w. The error means that w cannot be
 // encoded.
 func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
+	w = w.inTransition(o)
 	p := newPlan(w, o)
 	deadLetter, err := w.DeadLetterAttributes()
 	if err != nil {
@@ -30,10 +31,21 @@ func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
 	// refer to it.
 	p.queue(w.DeadLetter.Name, deadLetter, o.DeadLetter, opts)
 	p.queue(w.Queue.Name, queue, o.Queue, opts)
+	if w.Topic != "" {
+		if err := p.topic(o, opts); err != nil {
+			return Plan{}, err
+		}
+		if err := p.subscription(o); err != nil {
+			return Plan{}, err
+		}
+	}
 	for _, r := range w.Rules {
 		p.rule(r, o, opts)
 	}
 	for _, found := range o.Rules {
+		if w.Topic == "" && isShared(found.Tags) {
+			continue // leaveTopic
+		}
 		if !slices.ContainsFunc(w.Rules, func(r Rule) bool { return r.Name == found.Name }) {
 			reason := "this version of Lifeboat has no rule with this name"
 			if slices.Contains(w.Replaces, found.Name) {
@@ -42,7 +54,25 @@ func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
 			p.removeRule(found, opts, reason)
 		}
 	}
+	if w.Topic == "" {
+		p.leaveTopic(o, opts)
+	}
 	return p, nil
+}
+
+// inTransition returns the wiring whose queue policy still allows what it replaces: the cluster's
+// own rules, when a topic replaces them, or the topic.
+func (w Wiring) inTransition(o Observed) Wiring {
+	if w.Topic == "" {
+		w.Leaves = o.Topic.Name
+		return w
+	}
+	for _, found := range o.Rules {
+		if !isShared(found.Tags) && found.Tags[TagCluster] == w.Cluster {
+			w.Replaces = append(w.Replaces, found.Name)
+		}
+	}
+	return w
 }
 
 func (p *Plan) queue(name string, desired map[string]string, found ObservedQueue, opts Options) {
@@ -52,7 +82,7 @@ func (p *Plan) queue(name string, desired map[string]string, found ObservedQueue
 	}
 	if !found.Exists() {
 		fields := queueFields(desired, nil)
-		p.change(Create, QueueObject, name, purpose, append(fields, p.tagFields(nil)...))
+		p.change(Create, QueueObject, name, purpose, append(fields, p.tagFields(QueueObject, nil)...))
 		return
 	}
 	p.updateExisting(QueueObject, name, found.Tags, queueFields(desired, found.Attributes), opts)
@@ -62,14 +92,14 @@ func (p *Plan) rule(desired Rule, o Observed, opts Options) {
 	i := slices.IndexFunc(o.Rules, func(r ObservedRule) bool { return r.Name == desired.Name })
 	if i < 0 {
 		fields := append(ruleFields(desired, ObservedRule{}), p.targetFields(nil)...)
-		p.change(Create, RuleObject, desired.Name, desired.Description, append(fields, p.tagFields(nil)...))
+		p.change(Create, RuleObject, desired.Name, desired.Description, append(fields, p.tagFields(RuleObject, nil)...))
 		return
 	}
 	found := o.Rules[i]
 	fields := append(ruleFields(desired, found), p.targetFields(found.Targets)...)
 	p.updateExisting(RuleObject, desired.Name, found.Tags, fields, opts)
 	for _, t := range found.Targets {
-		if t.ID != targetID {
+		if !isTargetID(t.ID) {
 			p.note(fmt.Sprintf("rule %s also has a target that Lifeboat does not manage (%s, to %s): the plan does not change it", found.Name, t.ID, t.ARN))
 		}
 	}
@@ -78,15 +108,18 @@ func (p *Plan) rule(desired Rule, o Observed, opts Options) {
 // updateExisting adds an update, a conflict or a note for an existing object. fields
 // are its differences.
 func (p *Plan) updateExisting(kind ObjectKind, name string, tags map[string]string, fields []Field, opts Options) {
-	owner := p.Wiring.foreignOwner(tags)
+	owner := p.Wiring.foreignOwner(TagCluster, p.Wiring.Cluster, tags)
+	if kind != QueueObject && p.Wiring.Topic != "" {
+		owner = p.Wiring.foreignOwner(TagTopic, p.Wiring.Topic, tags)
+	}
 	switch {
 	case owner == "":
-		fields = append(fields, p.tagFields(tags)...)
+		fields = append(fields, p.tagFields(kind, tags)...)
 		if len(fields) > 0 {
 			p.change(Update, kind, name, "it differs from the desired configuration", fields)
 		}
 	case opts.Adopt:
-		p.change(Update, kind, name, "adopt it: "+owner, append(fields, p.tagFields(tags)...))
+		p.change(Update, kind, name, "adopt it: "+owner, append(fields, p.tagFields(kind, tags)...))
 	case len(fields) > 0:
 		p.conflict(kind, name, owner, "change it with the tool that created it, or adopt it with --adopt", fields)
 	default:
@@ -94,24 +127,31 @@ func (p *Plan) updateExisting(kind ObjectKind, name string, tags map[string]stri
 	}
 }
 
-// foreignOwner returns why this wiring may not change an object with these tags. It
-// is empty for the wiring's own objects.
-func (w Wiring) foreignOwner(tags map[string]string) string {
-	cluster, by := tags[TagCluster], tags[TagManagedBy]
+// foreignOwner returns why this wiring may not change an object with these tags. key is the tag of
+// the cluster or of the topic, and want its value for the wiring. It is empty for the wiring's own
+// objects.
+func (w Wiring) foreignOwner(key, want string, tags map[string]string) string {
+	got, by := tags[key], tags[TagManagedBy]
 	switch {
-	case cluster == "":
-		return fmt.Sprintf("`lifeboat aws` did not create it (it has no tag %s=%s)", TagCluster, w.Cluster)
-	case cluster != w.Cluster:
-		return fmt.Sprintf("it belongs to another cluster (its tag %s says %s)", TagCluster, cluster)
+	case got == "":
+		return fmt.Sprintf("`lifeboat aws` did not create it (it has no tag %s=%s)", key, want)
+	case got != want:
+		return fmt.Sprintf("it belongs to another %s (its tag %s says %s)", map[string]string{TagCluster: "cluster", TagTopic: "topic"}[key], key, got)
 	case by != "" && by != ManagedByLifeboat:
 		return fmt.Sprintf("it is managed by %s (tag %s)", by, TagManagedBy)
 	}
 	return ""
 }
 
-func (p *Plan) tagFields(found map[string]string) []Field {
+func (p *Plan) tagFields(kind ObjectKind, found map[string]string) []Field {
 	var out []Field
 	desired := p.Wiring.Tags()
+	if kind != QueueObject {
+		desired = p.Wiring.RuleTags()
+	}
+	if _, shared := desired[TagTopic]; !shared && kind == QueueObject && found[TagTopic] != "" {
+		desired[TagTopic] = "" // the queue has left the topic
+	}
 	for _, key := range slices.Sorted(maps.Keys(desired)) {
 		if found[key] != desired[key] {
 			out = append(out, Field{Name: fieldTag + key, Was: found[key], WillBe: desired[key]})
@@ -215,7 +255,8 @@ const stateEnabled = "ENABLED"
 // targetFields compares Lifeboat's own target of the rule.
 func (p *Plan) targetFields(found []Target) []Field {
 	var t Target
-	if i := slices.IndexFunc(found, func(t Target) bool { return t.ID == targetID }); i >= 0 {
+	desired := p.Wiring.Target()
+	if i := slices.IndexFunc(found, func(t Target) bool { return t.ID == desired.ID }); i >= 0 {
 		t = found[i]
 	}
 	var out []Field
@@ -228,7 +269,6 @@ func (p *Plan) targetFields(found []Target) []Field {
 		}
 	}
 	const rewritten = "lifeboatd can read only unmodified events"
-	desired := p.Wiring.Target()
 	add("Arn", t.ARN, desired.ARN, "the notices go to another target")
 	add("DeadLetterConfig.Arn", t.DeadLetterARN, desired.DeadLetterARN, "undeliverable events would be lost")
 	add("Input", t.Input, "", rewritten)
@@ -240,14 +280,18 @@ func (p *Plan) targetFields(found []Target) []Field {
 
 // removeRule deletes a rule that this wiring manages.
 func (p *Plan) removeRule(found ObservedRule, opts Options, reason string) {
-	if owner := p.Wiring.foreignOwner(found.Tags); owner != "" {
+	owner := p.Wiring.foreignOwner(TagCluster, p.Wiring.Cluster, found.Tags)
+	if isShared(found.Tags) {
+		owner = p.Wiring.foreignOwner(TagTopic, found.Tags[TagTopic], found.Tags)
+	}
+	if owner != "" {
 		p.note(fmt.Sprintf("rule %s stays: %s", found.Name, owner))
 		return
 	}
 	ids := []string{}
 	for _, t := range found.Targets {
 		ids = append(ids, t.ID)
-		if t.ID != targetID && !opts.Adopt {
+		if !isTargetID(t.ID) && !opts.Adopt {
 			p.conflict(RuleObject, found.Name, fmt.Sprintf("it has a target that Lifeboat does not manage (%s, to %s)", t.ID, t.ARN),
 				fmt.Sprintf("remove that target (aws events remove-targets --rule %s --ids %s), or delete the rule together with it: --adopt", found.Name, t.ID), nil)
 			return
@@ -255,38 +299,4 @@ func (p *Plan) removeRule(found ObservedRule, opts Options, reason string) {
 	}
 	p.targets[found.Name] = ids
 	p.change(Delete, RuleObject, found.Name, reason, nil)
-}
-
-// Teardown returns the plan that deletes everything that Lifeboat created. It deletes
-// the rules first, so that no rule delivers to a deleted queue.
-func Teardown(w Wiring, o Observed, opts Options) Plan {
-	p := newPlan(w, o)
-	for _, r := range o.Rules {
-		p.removeRule(r, opts, "")
-	}
-	for _, q := range []struct {
-		name  string
-		found ObservedQueue
-	}{{w.Queue.Name, o.Queue}, {w.DeadLetter.Name, o.DeadLetter}} {
-		if !q.found.Exists() {
-			continue
-		}
-		if owner := w.foreignOwner(q.found.Tags); owner != "" {
-			p.note(fmt.Sprintf("queue %s stays: %s", q.name, owner))
-			continue
-		}
-		reason := "it contains no messages"
-		if n := q.found.Messages(); n > 0 {
-			reason = fmt.Sprintf("about %s in it will be deleted", quantity(n, "message"))
-		}
-		p.change(Delete, QueueObject, q.name, reason, nil)
-	}
-	return p
-}
-
-func quantity(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

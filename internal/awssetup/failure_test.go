@@ -63,7 +63,7 @@ func (denied) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, 
 func TestErrorsNameThePermission(t *testing.T) {
 	a := newAccount(t)
 	must(awssetup.Apply(t.Context(), a.clients, a.w))(t)
-	_, err := awssetup.Observe(t.Context(), denied{a.queues}, a.rules, a.w)
+	_, err := awssetup.Observe(t.Context(), awssetup.Clients{SQS: denied{a.queues}, Events: a.rules}, a.w)
 	var call *awssetup.CallError
 	if !errors.As(err, &call) || call.Permission != "sqs:GetQueueAttributes" || err.Error() != "queue lifeboat-prod: reading the queue's attributes: access denied" {
 		t.Errorf("error = %v", err)

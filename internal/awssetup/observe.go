@@ -1,6 +1,7 @@
 package awssetup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,11 @@ import (
 type Observed struct {
 	Queue      ObservedQueue `json:"queue"`
 	DeadLetter ObservedQueue `json:"deadLetter"`
-	// Rules are the rules on the default bus with a desired name or with the
-	// cluster's tag, sorted by name.
+	// Rules are the rules on the default bus with a desired name or with the tag of the
+	// cluster or of the topic, sorted by name.
 	Rules []ObservedRule `json:"rules"`
+	// Topic is the shared topic: that of the wiring, or else the one that the queue's tag names.
+	Topic ObservedTopic `json:"topic,omitzero"`
 }
 
 // ObservedQueue is an existing queue. URL is empty if the queue does not exist.
@@ -79,16 +82,20 @@ type Target struct {
 
 // Observe reads the existing resources of the wiring. It changes nothing. Errors wrap
 // a [CallError].
-func Observe(ctx context.Context, queues QueueReader, rules RuleReader, w Wiring) (Observed, error) {
+func Observe(ctx context.Context, clients Clients, w Wiring) (Observed, error) {
 	var o Observed
 	var err error
-	if o.Queue, err = observeQueue(ctx, queues, w.Queue.Name); err != nil {
+	if o.Queue, err = observeQueue(ctx, clients.SQS, w.Queue.Name); err != nil {
 		return Observed{}, fmt.Errorf("queue %s: %w", w.Queue.Name, err)
 	}
-	if o.DeadLetter, err = observeQueue(ctx, queues, w.DeadLetter.Name); err != nil {
+	if o.DeadLetter, err = observeQueue(ctx, clients.SQS, w.DeadLetter.Name); err != nil {
 		return Observed{}, fmt.Errorf("queue %s: %w", w.DeadLetter.Name, err)
 	}
-	if o.Rules, err = observeRules(ctx, rules, w); err != nil {
+	topic := cmp.Or(w.Topic, sharedBy(o.Queue.Tags))
+	if o.Topic, err = observeTopic(ctx, clients.SNS, w, topic); err != nil {
+		return Observed{}, fmt.Errorf("topic %s: %w", topic, err)
+	}
+	if o.Rules, err = observeRules(ctx, clients.Events, w, topic); err != nil {
 		return Observed{}, err
 	}
 	return o, nil
@@ -132,12 +139,17 @@ func isNoSuchRule(err error) bool {
 
 // observeRules reads the desired rules, and obsolete rules of the cluster. Names of
 // other clusters' rules can have the same prefix; the tags distinguish them.
-func observeRules(ctx context.Context, client RuleReader, w Wiring) ([]ObservedRule, error) {
+func observeRules(ctx context.Context, client RuleReader, w Wiring, topic string) ([]ObservedRule, error) {
 	desired := map[string]bool{}
 	for _, r := range w.Rules {
 		desired[r.Name] = true
 	}
 	listed, err := listRules(ctx, client, RulePrefix(w.Cluster))
+	if err == nil && topic != "" {
+		var shared []ebtypes.Rule
+		shared, err = listRules(ctx, client, topicRuleName(topic, ""))
+		listed = append(listed, shared...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +167,8 @@ func observeRules(ctx context.Context, client RuleReader, w Wiring) ([]ObservedR
 			return nil, fmt.Errorf("rule %s: %w", r.Name, callError("reading the rule's tags", "events:ListTagsForResource", err))
 		}
 		r.Tags = tagMap(tags.Tags)
-		if !desired[r.Name] && r.Tags[TagCluster] != w.Cluster {
+		ours := r.Tags[TagCluster] == w.Cluster || topic != "" && r.Tags[TagTopic] == topic
+		if !desired[r.Name] && !ours || slices.ContainsFunc(out, func(o ObservedRule) bool { return o.Name == r.Name }) {
 			continue
 		}
 		r.Targets, err = listTargets(ctx, client, r.Name)

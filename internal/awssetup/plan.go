@@ -17,6 +17,9 @@ type ObjectKind string
 const (
 	QueueObject ObjectKind = "queue"
 	RuleObject  ObjectKind = "rule"
+	// TopicObject and SubscriptionObject are those of a shared topic.
+	TopicObject        ObjectKind = "topic"
+	SubscriptionObject ObjectKind = "subscription"
 )
 
 // Field is one setting of an object, with the name that AWS's API has for it.
@@ -60,6 +63,8 @@ type Plan struct {
 	urls    map[string]string   // of the existing queues, by name
 	targets map[string][]string // ids of the targets of rules to delete
 	arns    map[string]string   // of the existing rules
+	// subscribed is the ARN of the queue's subscription to the topic.
+	subscribed string
 }
 
 // Empty reports whether the plan has no changes and no conflicts.
@@ -83,6 +88,9 @@ func newPlan(w Wiring, o Observed) Plan {
 		if q.Exists() {
 			p.urls[name] = q.URL
 		}
+	}
+	if s, ok := o.Topic.subscriptionOf(w.QueueARN()); ok {
+		p.subscribed = s.ARN
 	}
 	for _, r := range o.Rules {
 		p.arns[r.Name] = r.ARN

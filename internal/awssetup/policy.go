@@ -23,24 +23,20 @@ type statement struct {
 	Principal any
 	Action    string
 	Resource  string
-	Condition conditions
+	Condition conditions `json:",omitempty"`
 }
 
 // conditions are the conditions of a statement, by operator and key.
 type conditions = map[string]map[string]any
 
-// queuePolicy allows the rules of the wiring to write to a queue. EventBridge cannot
-// assume a role for SQS, so this policy is its only permission (EventBridge User
-// Guide, "Using resource-based policies"). The conditions on rules and account
-// exclude rules of other accounts, which could also target the queue.
+// queuePolicy allows the rules of the wiring, or its topic, to write to a queue. EventBridge cannot
+// assume a role for SQS, so this policy is its only permission (EventBridge User Guide, "Using
+// resource-based policies"). The conditions on rules and account exclude rules of other accounts,
+// which could also target the queue.
 func (w Wiring) queuePolicy(queueARN string, more ...statement) (string, error) {
-	rules := w.ruleARNs()
-	if len(rules) == 0 {
-		return "", nil
-	}
-	text, err := json.Marshal(policyDocument{
-		Version: "2012-10-17",
-		Statement: append([]statement{{
+	var allowed []statement
+	if rules := w.ruleARNs(); len(rules) > 0 {
+		allowed = append(allowed, statement{
 			Sid:       "LifeboatRules",
 			Effect:    "Allow",
 			Principal: map[string]string{"Service": "events.amazonaws.com"},
@@ -50,7 +46,17 @@ func (w Wiring) queuePolicy(queueARN string, more ...statement) (string, error) 
 				"ArnEquals":    {"aws:SourceArn": rules},
 				"StringEquals": {"aws:SourceAccount": w.Account},
 			},
-		}, denyPlainHTTP(queueARN)}, more...),
+		})
+	}
+	if topics := w.topicSenders(); len(topics) > 0 {
+		allowed = append(allowed, allowTopics(topics, queueARN))
+	}
+	if len(allowed) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(policyDocument{
+		Version:   "2012-10-17",
+		Statement: slices.Concat(allowed, []statement{denyPlainHTTP(queueARN)}, more),
 	})
 	if err != nil {
 		return "", fmt.Errorf("encoding the queue policy: %w", err)
@@ -58,10 +64,13 @@ func (w Wiring) queuePolicy(queueARN string, more ...statement) (string, error) 
 	return string(text), nil
 }
 
+// ruleARNs are the rules that may send to the queue. Those of a topic send to the topic.
 func (w Wiring) ruleARNs() []string {
 	rules := make([]string, 0, len(w.Rules)+len(w.Replaces))
 	for _, r := range w.Rules {
-		rules = append(rules, w.RuleARN(r.Name))
+		if w.Topic == "" {
+			rules = append(rules, w.RuleARN(r.Name))
+		}
 	}
 	for _, name := range w.Replaces {
 		if arn := w.RuleARN(name); !slices.Contains(rules, arn) {
@@ -80,7 +89,7 @@ func denyPlainHTTP(queueARN string) statement {
 	}
 }
 
-// denyOtherSenders refuses everyone except the rules and the senders. An identity policy of the
+// denyOtherSenders refuses everyone except the rules or the topic, and the senders. An identity policy of the
 // account could otherwise let its principal forge notices: such a policy needs no Allow here.
 //
 // The statement compares aws:SourceArn, which the Allow for the rules needs too. So it cannot refuse
@@ -90,7 +99,7 @@ func denyPlainHTTP(queueARN string) statement {
 func (w Wiring) denyOtherSenders() statement {
 	s := statement{
 		Sid: "DenyOtherSenders", Effect: "Deny", Principal: "*", Action: "sqs:SendMessage", Resource: w.QueueARN(),
-		Condition: conditions{"ArnNotEquals": {"aws:SourceArn": w.ruleARNs()}},
+		Condition: conditions{"ArnNotEquals": {"aws:SourceArn": append(w.ruleARNs(), w.topicSenders()...)}},
 	}
 	if len(w.Senders) > 0 {
 		s.Condition["ArnNotLike"] = map[string]any{"aws:PrincipalArn": w.Senders}

@@ -9,8 +9,6 @@ import (
 	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -67,6 +65,10 @@ type awsFlags struct {
 	groups string
 	// fewRules selects the merged rules; fewGiven says that the flag was given.
 	fewRules, fewGiven bool
+	// topic is the topic that clusters share; topicGiven says that the flag was given. Empty with
+	// it: the cluster has rules of its own.
+	topic      string
+	topicGiven bool
 	// senders are the principals that may send to the queue themselves.
 	senders []string
 }
@@ -94,9 +96,30 @@ func (f *awsFlags) addFewRules(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.fewRules, "few-rules", false, "merge the rules: three instead of eight, which match the same events. plan and setup keep the form that they find")
 }
 
-// inForm returns the wanted wiring with merged or with separate rules, as the flag says or the
-// account has them.
+// addTopic adds --shared-topic.
+func (f *awsFlags) addTopic(cmd *cobra.Command, without string) {
+	cmd.Flags().StringVar(&f.topic, "shared-topic", "", "name of an SNS topic that clusters of the account share: three rules send to it, and it sends to the queue of each cluster ("+without+")")
+}
+
+// given records which of the flags were given.
+func (f *awsFlags) given(cmd *cobra.Command) {
+	f.fewGiven, f.topicGiven = cmd.Flags().Changed("few-rules"), cmd.Flags().Changed("shared-topic")
+}
+
+// sharedTopic is the topic that the cluster shares: that of the flag, or the one in the account.
+func (f *awsFlags) sharedTopic(o awssetup.Observed) string {
+	if f.topicGiven {
+		return f.topic
+	}
+	return o.Topic.Name
+}
+
+// inForm returns the wanted wiring with a shared topic, or with merged or separate rules, as the flags
+// say or the account has them.
 func (f *awsFlags) inForm(w awssetup.Wiring, o awssetup.Observed) (awssetup.Wiring, error) {
+	if topic := f.sharedTopic(o); topic != "" {
+		return w.Shared(topic)
+	}
 	merged := awssetup.AreMerged(w, o)
 	switch {
 	case f.fewRules, merged && !f.fewGiven:
@@ -116,6 +139,19 @@ func (f *awsFlags) checkSenders() error {
 	return nil
 }
 
+func (f *awsFlags) checkTopic() error {
+	switch {
+	case f.topic == "":
+		return nil
+	case f.fewGiven && !f.fewRules:
+		return usageErrorf("a shared topic always has three rules: remove --few-rules=false")
+	}
+	if err := awssetup.CheckTopic(f.topic); err != nil {
+		return usageErrorf("--shared-topic: %v", err)
+	}
+	return nil
+}
+
 func (f *awsFlags) check() error {
 	switch {
 	case f.cluster == "":
@@ -128,6 +164,9 @@ func (f *awsFlags) check() error {
 		return usageErrorf("%q is not a valid AWS account: write its twelve digits", f.account)
 	}
 	if err := f.checkGroups(); err != nil {
+		return err
+	}
+	if err := f.checkTopic(); err != nil {
 		return err
 	}
 	return f.checkSenders()
@@ -155,7 +194,7 @@ func (s *session) connectSetup(ctx context.Context, f awsFlags) (setupClients, e
 		return setupClients{}, awsError{err}
 	}
 	return setupClients{
-		clients: awssetup.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)},
+		clients: awssetup.NewClients(cfg),
 		groups:  nodegroup.NewAPI(cfg),
 		wanted:  awssetup.Desired(f.cluster, place.Account, place.Region),
 	}, nil
@@ -163,7 +202,7 @@ func (s *session) connectSetup(ctx context.Context, f awsFlags) (setupClients, e
 
 // observe reads the existing resources.
 func (w setupClients) observe(ctx context.Context) (awssetup.Observed, error) {
-	o, err := awssetup.Observe(ctx, w.clients.SQS, w.clients.Events, w.wanted)
+	o, err := awssetup.Observe(ctx, w.clients, w.wanted)
 	if err != nil {
 		return awssetup.Observed{}, awsError{fmt.Errorf("reading the AWS resources of cluster %s in %s: %w", w.wanted.Cluster, w.wanted.Region, err)}
 	}
@@ -215,7 +254,7 @@ func explainSetup(err error) command.Problem {
 		return command.Problem{}
 	}
 	switch api.ErrorCode() {
-	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
+	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError":
 		return command.AWSForbidden.With("These AWS credentials lack the permission " + call.Permission + ": ask for it, or check AWS_PROFILE.\n" +
 			"`lifeboat aws iam --role setup` prints all permissions that lifeboat aws needs.")
 	case "LimitExceededException":

@@ -25,11 +25,14 @@ deleted, AWS abandons the launches that it holds and continues the terminations.
 Therefore the command deletes nothing while an instance is launching or
 terminating.
 
+A topic that clusters share, and its rules, stay until the last cluster leaves it.
+
 Afterwards Lifeboat receives notices only from its other sources. SQS blocks the
 names of deleted queues for 60 seconds.`,
 		Example: `  lifeboat aws destroy --cluster prod --region eu-west-1`,
 		Args:    arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.given(cmd)
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -38,6 +41,7 @@ names of deleted queues for 60 seconds.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
+	f.addTopic(cmd, "default: the topic that the queue's tag names")
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "delete rules even if they have other targets")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd
@@ -48,6 +52,7 @@ func (s *session) awsDestroy(ctx context.Context, f awsFlags) error {
 	if err != nil {
 		return err
 	}
+	w.wanted.Topic = f.topic
 	observed, err := w.observe(ctx)
 	if err != nil {
 		return err

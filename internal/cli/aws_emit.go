@@ -43,12 +43,18 @@ controller's IAM role.`,
 
   lifeboat aws emit --cluster prod --format terraform > lifeboat-prod.tf.json
 
+  # One topic with three rules for the account, and what each cluster adds
+  lifeboat aws emit --shared-topic lifeboat-shared > lifeboat-shared.yaml
+  lifeboat aws emit --cluster prod --shared-topic lifeboat-shared > lifeboat-prod.yaml
+
   # Also create the controller's role, and associate it with its service account
   lifeboat aws emit --cluster prod --identity pod-identity > lifeboat.yaml
   aws cloudformation deploy --stack-name lifeboat-prod --template-file lifeboat.yaml --capabilities CAPABILITY_IAM`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			f.given(cmd)
+			alone := f.cluster == "" && f.topic != ""
+			if err := f.checkEmit(alone, role); err != nil {
 				return err
 			}
 			if err := checkRole(role, format); err != nil {
@@ -65,6 +71,7 @@ controller's IAM role.`,
 	f.addGroups(cmd)
 	f.addFewRules(cmd)
 	f.addSenders(cmd)
+	f.addTopic(cmd, "without --cluster, emit prints the topic and its rules; with it, what the cluster adds")
 	flags := cmd.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
 	flags.StringVar(&f.account, "account", "", "AWS account (default: the account where the template is applied)")
@@ -96,14 +103,45 @@ func checkRole(r emit.Role, format string) error {
 	return nil
 }
 
+// checkEmit checks the flags. alone says that the topic is all that is asked for.
+func (f *awsFlags) checkEmit(alone bool, r emit.Role) error {
+	if !alone {
+		return f.check()
+	}
+	if f.groups != "" || len(f.senders) > 0 || r != (emit.Role{}) {
+		return usageErrorf("without --cluster, --shared-topic prints only the topic and its rules: add --cluster NAME, or remove --groups, --sender and --identity")
+	}
+	other := *f
+	other.cluster = f.topic
+	return other.check()
+}
+
+// sharedTemplate returns the template of a topic that clusters share.
+func (s *session) sharedTemplate(place emit.Place, format string) ([]byte, error) {
+	switch format {
+	case formatCloudFormation:
+		template, err := emit.SharedCloudFormation(place)
+		if err != nil || s.isJSON() {
+			return template, err
+		}
+		return emit.YAML(template)
+	case formatTerraform:
+		return emit.SharedTerraform(place)
+	}
+	return nil, usageErrorf("the format of a shared topic is cloudformation or terraform: change --format, or add --cluster NAME")
+}
+
 func (s *session) template(ctx context.Context, f awsFlags, format string, role emit.Role) ([]byte, error) {
 	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders, FewRules: f.fewRules, Role: role}
+	place := emit.Place{Topic: f.topic, Account: f.account, Region: f.region, Groups: templateGroups(groups), Senders: f.senders, FewRules: f.fewRules, Role: role}
 	if len(groups) > 0 {
 		s.err.Printf("%s\n", lateHooksWarning[format])
+	}
+	if f.cluster == "" {
+		return s.sharedTemplate(place, format)
 	}
 	switch format {
 	case formatCloudFormation:

@@ -68,6 +68,7 @@ interrupt reclaims spot nodes. It can interrupt only nodes of the cluster. With
   lifeboat aws iam --cluster prod --role setup --account 210987654321 --region eu-west-1`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.given(cmd)
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -86,6 +87,7 @@ interrupt reclaims spot nodes. It can interrupt only nodes of the cluster. With
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
 	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the rules and the queue")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add the controller's permissions to forward notices to Karpenter's own queue of this name")
+	f.addTopic(cmd, "with --role setup: adds the permissions for it")
 	f.addGroups(cmd)
 	flags.Lookup("groups").Usage = "limit the policy to these Auto Scaling groups: comma-separated names, or nodegroups for the groups of the cluster's NodeGroups (default: groups with a tag of the cluster)"
 	flags.BoolVar(&f.manageGroups, "manage-groups", false, "add the controller's permissions to create and change groups, hooks and warm pools, for NodeGroups with management Hooks or All")
@@ -130,6 +132,7 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 		if f.role == roleController && len(w.Groups) > 0 {
 			s.err.Printf("%s\n", tagWarning(w))
 		}
+		w.Topic = f.topic
 		needed = needs(w, f)
 	default:
 		return usageErrorf("unknown role %q: write --role controller, agent, boot, fis or setup", f.role)

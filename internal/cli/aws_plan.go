@@ -36,7 +36,7 @@ setup may still show the old state.`,
   lifeboat aws plan --cluster prod -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.fewGiven = cmd.Flags().Changed("few-rules")
+			f.given(cmd)
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -46,6 +46,7 @@ setup may still show the old state.`,
 	f.add(cmd)
 	f.addGroups(cmd)
 	f.addFewRules(cmd)
+	f.addTopic(cmd, keptTopic)
 	f.addSenders(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over resources with the same names that lifeboat aws did not create")
 	return cmd
@@ -83,6 +84,9 @@ func (s *session) awsPlan(ctx context.Context, f awsFlags) error {
 		if f.fewGiven {
 			also += fmt.Sprintf(" --few-rules=%t", f.fewRules)
 		}
+		if f.topicGiven {
+			also += " --shared-topic=" + f.topic
+		}
 		if f.adopt {
 			also += " --adopt"
 		}
@@ -94,8 +98,12 @@ func (s *session) awsPlan(ctx context.Context, f awsFlags) error {
 // planSetup plans the changes to the queue and the rules and to the hooks of the selected
 // groups.
 func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (awssetup.Plan, []plannedHooks, error) {
+	w.wanted.Topic = f.topic
 	observed, err := w.observe(ctx)
 	if err != nil {
+		return awssetup.Plan{}, nil, err
+	}
+	if err := f.oneTopic(observed); err != nil {
 		return awssetup.Plan{}, nil, err
 	}
 	groups, err := s.selectedGroups(ctx, f)
@@ -105,8 +113,10 @@ func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (aw
 	if f.groups == "" {
 		groups = s.groupsOfRules(ctx, f, observed)
 	}
-	if w.wanted, err = limitTo(w.wanted, groups); err != nil {
-		return awssetup.Plan{}, nil, err
+	if f.sharedTopic(observed) == "" { // rules of a topic match all groups
+		if w.wanted, err = limitTo(w.wanted, groups); err != nil {
+			return awssetup.Plan{}, nil, err
+		}
 	}
 	w.wanted.Senders = f.senders
 	if w.wanted, err = f.inForm(w.wanted, observed); err != nil {
@@ -124,6 +134,17 @@ func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (aw
 		plan.Notes = append(plan.Notes, fmt.Sprintf("The lifecycle hooks of the groups in the rules were not checked: %v.", err))
 	}
 	return plan, slices.DeleteFunc(hooks, isMissing), nil // a group in a rule can be deleted
+}
+
+// keptTopic says what plan and setup do without --shared-topic.
+const keptTopic = "default: plan and setup keep the topic that they find; --shared-topic= gives the cluster rules of its own"
+
+// oneTopic rejects a change from one topic to another: the cluster would not leave the first.
+func (f *awsFlags) oneTopic(o awssetup.Observed) error {
+	if now := o.Queue.Tags[awssetup.TagTopic]; f.topic != "" && now != "" && now != f.topic {
+		return usageErrorf("the cluster shares the topic %s: leave it first, with lifeboat aws setup --cluster %s --shared-topic=", now, f.cluster)
+	}
+	return nil
 }
 
 // conflictError returns the error of a plan with conflicts.
@@ -214,7 +235,7 @@ func (s *session) showChange(p awssetup.Plan, c awssetup.Change) {
 	s.out.Printf("\n")
 	for _, f := range c.Fields {
 		if c.Action == awssetup.Create {
-			s.showNew(f, len(p.Wiring.Rules))
+			s.showNew(p.Wiring, c.Kind, f)
 		} else {
 			s.showField(f)
 		}
@@ -223,12 +244,18 @@ func (s *session) showChange(p awssetup.Plan, c awssetup.Change) {
 
 // showNew prints a field of a new resource. It omits fields that are obvious;
 // -o json has them.
-func (s *session) showNew(f awssetup.Field, rules int) {
+func (s *session) showNew(w awssetup.Wiring, kind awssetup.ObjectKind, f awssetup.Field) {
 	switch {
 	case f.WillBe == "", f.Name == "Description", f.Name == "State", f.Name == "Target.DeadLetterConfig.Arn", strings.HasPrefix(f.Name, "Tag "):
 		return
+	case f.Name == "Policy" && kind == awssetup.TopicObject:
+		s.out.Printf("    %s  only EventBridge may publish\n", f.Name)
+		return
+	case f.Name == "Policy" && w.Topic != "":
+		s.out.Printf("    %s  only the topic %s may send\n", f.Name, w.Topic)
+		return
 	case f.Name == "Policy":
-		s.out.Printf("    %s  only the %d rules of this cluster may send\n", f.Name, rules)
+		s.out.Printf("    %s  only the %d rules of this cluster may send\n", f.Name, len(w.Rules))
 		return
 	}
 	s.out.Printf("    %s  %s\n", f.Name, withUnit(f.Name, f.WillBe))

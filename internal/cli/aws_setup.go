@@ -22,11 +22,14 @@ asks for confirmation. If it is interrupted, run it again: it continues.`,
   # Include the lifecycle hooks of Auto Scaling groups
   lifeboat aws setup --cluster prod --groups nodes-a,nodes-b
 
+  # Share one topic and its three rules with other clusters of the account
+  lifeboat aws setup --cluster prod --shared-topic lifeboat-shared
+
   # Run in a pipeline
   lifeboat aws setup --cluster prod --yes -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.fewGiven = cmd.Flags().Changed("few-rules")
+			f.given(cmd)
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -36,6 +39,7 @@ asks for confirmation. If it is interrupted, run it again: it continues.`,
 	f.add(cmd)
 	f.addGroups(cmd)
 	f.addFewRules(cmd)
+	f.addTopic(cmd, keptTopic)
 	f.addSenders(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over resources with the same names that lifeboat aws did not create")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")

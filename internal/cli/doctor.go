@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -265,7 +263,7 @@ func (d *doctorRun) awsResources(ctx context.Context) ([]finding.Finding, error)
 		Desired: awssetup.Desired(name, place.Account, place.Region), QueueURL: queueURL,
 		Step: func(what string) { d.progress.Step("%s", what) },
 	}
-	found, err := doctor.ReadAccount(ctx, doctor.NewClients(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)), target)
+	found, err := doctor.ReadAccount(ctx, doctor.ClientsFor(cfg), target)
 	var misplaced *doctor.WrongLocationError
 	switch {
 	case errors.As(err, &misplaced):

@@ -27,7 +27,7 @@ func checkPolicy(e *diagnosis) []finding.Finding {
 	// allow it anyway: the role is not needed.
 	var feeding, all []*rule
 	for _, r := range e.rules {
-		to := r.To(e.queue.ARN)
+		to := slices.DeleteFunc(r.To(e.queue.ARN), func(t snapshot.Target) bool { return t.Topic != "" }) // checkTopic
 		if len(to) > 0 {
 			all = append(all, r)
 		}

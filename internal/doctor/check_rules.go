@@ -61,8 +61,19 @@ func (e *diagnosis) checkReachable(r *rule) []finding.Finding {
 
 // checkDestination reports a rule with a wrong or missing target.
 func (e *diagnosis) checkDestination(r *rule) []finding.Finding {
-	if !r.TargetsKnown || e.targetsQueue(r) {
+	topic := e.desired.Topic != "" && r.role != ""
+	if !r.TargetsKnown || e.targetsQueue(r) || topic && len(r.To(e.desired.Target().ARN)) > 0 {
 		return nil
+	}
+	if topic {
+		return []finding.Finding{{
+			Severity: finding.Broken, ID: idRuleWrongTarget, Object: r.object(), Kinds: r.intendedKinds,
+			Problem: "the topic " + e.desired.Topic + ", from which the queue " + e.queue.Name + " receives, is not its target",
+			Fix:     e.applyCommand(),
+			Change: onRule(r, func(r *snapshot.Rule) {
+				r.Targets = append(r.Targets, snapshot.Target{ID: e.desired.Target().ID, ARN: e.desired.Target().ARN})
+			}),
+		}}
 	}
 	if len(r.Targets) == 0 {
 		return []finding.Finding{{

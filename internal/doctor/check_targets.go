@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,17 +45,22 @@ func (e *diagnosis) checkInput(r *rule, t snapshot.Target) []finding.Finding {
 		Severity: finding.Broken, ID: idTargetInputChanged, Object: r.object(), Kinds: r.intendedKinds,
 		Problem: "its target has an " + what + ", which changes the event: Lifeboat cannot read the message",
 		Fix: e.fix(r.From, ofSetup(r, t), "remove "+what+" from the target",
-			fmt.Sprintf("aws events put-targets --rule %s --targets Id=%s,Arn=%s", r.Name, t.ID, t.ARN)),
-		Change: onTargets(r, t.ARN, func(t *snapshot.Target) { t.Input, t.InputPath, t.Transformed = "", "", false }),
+			fmt.Sprintf("aws events put-targets --rule %s --targets Id=%s,Arn=%s", r.Name, t.ID, cmp.Or(t.Topic, t.ARN))),
+		Change: onTargets(r, cmp.Or(t.Topic, t.ARN), func(t *snapshot.Target) { t.Input, t.InputPath, t.Transformed = "", "", false }),
 	}}
 }
 
-// setupTarget is the id of the target that lifeboat aws setup puts.
-const setupTarget = "lifeboat-queue"
+// The ids of the targets that lifeboat aws setup puts.
+const (
+	setupTarget      = "lifeboat-queue"
+	setupTopicTarget = "lifeboat-topic"
+)
 
 // ofSetup reports whether lifeboat aws setup corrects the target. It leaves those of others
 // alone.
-func ofSetup(r *rule, t snapshot.Target) bool { return r.role != "" && t.ID == setupTarget }
+func ofSetup(r *rule, t snapshot.Target) bool {
+	return r.role != "" && (t.ID == setupTarget || t.ID == setupTopicTarget)
+}
 
 // checkFIFO reports FIFO queues to which EventBridge cannot deliver: it needs a
 // message group (EventBridge API Reference, SqsParameters).
@@ -120,6 +126,7 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 	for _, r := range e.rules {
 		for _, t := range r.To(e.queue.ARN) {
 			switch {
+			case t.Topic != "": // checkTopic
 			case t.DeadLetterARN == "":
 				without, from = append(without, r.Title()), r.From
 				commands = union(commands, []string{e.addDeadLetterCommand(r, t)})

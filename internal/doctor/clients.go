@@ -3,7 +3,9 @@ package doctor
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
@@ -36,19 +38,35 @@ type Engine interface {
 	TestEventPattern(context.Context, *eventbridge.TestEventPatternInput, ...func(*eventbridge.Options)) (*eventbridge.TestEventPatternOutput, error)
 }
 
+// Topics has the SNS calls that read topics. *sns.Client implements it.
+type Topics interface {
+	GetTopicAttributes(context.Context, *sns.GetTopicAttributesInput, ...func(*sns.Options)) (*sns.GetTopicAttributesOutput, error)
+	ListSubscriptionsByTopic(context.Context, *sns.ListSubscriptionsByTopicInput, ...func(*sns.Options)) (*sns.ListSubscriptionsByTopicOutput, error)
+	GetSubscriptionAttributes(context.Context, *sns.GetSubscriptionAttributesInput, ...func(*sns.Options)) (*sns.GetSubscriptionAttributesOutput, error)
+}
+
 // Clients are the AWS clients that ReadAccount needs.
 type Clients struct {
 	Queues Queues
 	Rules  Rules
+	// Topics may be nil. ReadAccount then does not read shared topics.
+	Topics Topics
 	// Messages and Engine may be nil. ReadAccount then does not test permissions or
 	// patterns.
 	Messages Messages
 	Engine   Engine
 }
 
-// NewClients uses the two clients for all calls.
+// NewClients uses the two clients for all calls about queues and rules.
 func NewClients(queues *sqs.Client, rules *eventbridge.Client) Clients {
 	return Clients{Queues: queues, Rules: rules, Messages: queues, Engine: rules}
+}
+
+// ClientsFor makes clients for an AWS configuration.
+func ClientsFor(cfg aws.Config) Clients {
+	c := NewClients(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg))
+	c.Topics = sns.NewFromConfig(cfg)
+	return c
 }
 
 // Target is the wiring to check.

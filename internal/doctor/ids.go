@@ -31,6 +31,13 @@ const (
 	idRuleMatchesNothing     = "rule-matches-nothing"
 	idRuleElsewhere          = "rule-elsewhere-matches-nothing"
 	idRuleQuota              = "rule-quota"
+	idTopicMissing           = "topic-missing"
+	idTopicPolicyRefuses     = "topic-policy-refuses"
+	idTopicPolicyOpen        = "topic-policy-open"
+	idTopicEncryption        = "topic-encryption-aws-key"
+	idSubscriptionMissing    = "subscription-missing"
+	idSubscriptionFilter     = "subscription-filter"
+	idSubscriptionDeadLetter = "subscription-dead-letter-missing"
 	idTargetInputChanged     = "target-input-changed"
 	idTargetFIFOGroup        = "target-fifo-without-group"
 	idTargetOtherRegion      = "target-other-region"
@@ -95,6 +102,7 @@ func IDs() []string {
 		idDeadLetterMissing, idDeadLetterAbsent, idDeadLetterRetention, idDeadLetterMaxReceives,
 		idRuleDisabled, idRuleCustomBus, idRuleOtherRegion, idRuleNoTarget, idRuleWrongTarget, idRulePatternInvalid,
 		idRuleMatchesNothing, idRuleElsewhere, idRuleQuota,
+		idTopicMissing, idTopicPolicyRefuses, idTopicPolicyOpen, idTopicEncryption, idSubscriptionMissing, idSubscriptionFilter, idSubscriptionDeadLetter,
 		idTargetInputChanged, idTargetFIFOGroup, idTargetOtherRegion, idTargetRole, idTargetDeadLetter, idTargetDeadLetterRefuse,
 		idPatternSlip, idPatternDoubt, idPatternNoise, idPatternEngine,
 		idKindUncovered, idKindPartlyCovered, idKindCoveredTwice,

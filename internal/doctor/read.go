@@ -26,14 +26,14 @@ const maxConcurrentCalls = 4
 // nothing could be read: no credentials, no connection, or the wrong account or region.
 func ReadAccount(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
 	l := &accountReader{clients: clients, target: target}
-	return l.readParts(ctx, l.readQueue, l.readRules, l.readOtherQueues, l.tryPermissions, l.testPatterns, l.measureGrowth)
+	return l.readParts(ctx, l.readQueue, l.readRules, l.readTopics, l.readOtherQueues, l.tryPermissions, l.testPatterns, l.measureGrowth)
 }
 
 // readBrief reads only the queue, the rules that fill it and those with Lifeboat's
 // names.
 func readBrief(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
 	l := &accountReader{clients: clients, target: target, brief: true}
-	return l.readParts(ctx, l.readQueue, l.readRules)
+	return l.readParts(ctx, l.readQueue, l.readRules, l.readTopics)
 }
 
 // readParts runs the parts in order.
@@ -113,15 +113,17 @@ func (l *accountReader) checkLocation() error {
 }
 
 // RegionOfQueue returns the region in the URL of a queue, or "" if the URL has none
-// (SQS Developer Guide, "Queue URLs": sqs.<region>.amazonaws.com).
+// (SQS Developer Guide, "Queue URLs": sqs.<region>.amazonaws.com, or the domain of another
+// partition).
 func RegionOfQueue(queueURL string) string {
 	u, err := url.Parse(queueURL)
 	if err != nil {
 		return ""
 	}
-	parts := strings.Split(u.Hostname(), ".")
-	if len(parts) >= 4 && parts[0] == "sqs" && strings.HasPrefix(parts[2], "amazonaws") {
-		return parts[1]
+	host, _ := strings.CutPrefix(u.Hostname(), "sqs.")
+	region, domain, _ := strings.Cut(host, ".")
+	if host != u.Hostname() && domain == snapshot.URLSuffix(snapshot.Partition(region)) {
+		return region
 	}
 	return ""
 }

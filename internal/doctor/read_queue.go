@@ -82,9 +82,6 @@ func (l *accountReader) fetchQueue(ctx context.Context, name, url string) (*snap
 	if q.ARN == "" {
 		q.ARN, q.Name = unseen.ARN, name
 	}
-	if l.brief {
-		return &q, nil
-	}
 	return &q, l.readTags(ctx, &q)
 }
 

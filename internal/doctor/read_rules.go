@@ -38,7 +38,7 @@ func (l *accountReader) readRules(ctx context.Context) error {
 
 // isRelevant reports whether the check needs a rule of the default bus.
 func (l *accountReader) isRelevant(r snapshot.Rule, fills []string) bool {
-	ours := awssetup.IsMerged(l.target.Desired.Cluster, r.Name) || slices.ContainsFunc(l.target.Desired.Rules, func(w awssetup.Rule) bool { return w.Name == r.Name })
+	ours := l.isOfTopic(r.Name) || awssetup.IsMerged(l.target.Desired.Cluster, r.Name) || slices.ContainsFunc(l.target.Desired.Rules, func(w awssetup.Rule) bool { return w.Name == r.Name })
 	if ours || slices.Contains(fills, r.Name) || l.brief {
 		return ours || slices.Contains(fills, r.Name)
 	}
@@ -183,7 +183,7 @@ func (l *accountReader) testPatterns(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentCalls)
 	for _, r := range l.out.Rules {
-		if len(r.To(l.out.Queue)) == 0 {
+		if len(l.out.ThroughTopics(r).To(l.out.Queue)) == 0 {
 			continue
 		}
 		l.target.report("testing with EventBridge the pattern of " + r.Name)

@@ -64,7 +64,7 @@ func newAnalyzer(s snapshot.Snapshot) *analyzer {
 func (a *analyzer) rules(s snapshot.Snapshot, want awssetup.Wiring) []*rule {
 	var all []*rule
 	for _, r := range s.Rules {
-		all = append(all, a.rule(r, want))
+		all = append(all, a.rule(s.ThroughTopics(r), want))
 	}
 	return all
 }

@@ -18,6 +18,7 @@ func checks() []func(*diagnosis) []finding.Finding {
 		checkPatterns,
 		checkRules,
 		checkTargets,
+		checkTopic,
 		checkPolicy,
 		checkEncryption,
 		checkCoverage,
@@ -65,7 +66,11 @@ type diagnosis struct {
 }
 
 func (a *analyzer) newDiagnosis(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) diagnosis {
-	if slices.ContainsFunc(s.Rules, func(r snapshot.Rule) bool { return awssetup.IsMerged(want.Cluster, r.Name) }) {
+	if q, _ := s.FindQueue(s.Queue); len(topicsOf(q, want)) > 0 && want.Cluster != "" {
+		if shared, err := want.Shared(snapshot.Name(topicsOf(q, want)[0])); err == nil {
+			want = shared
+		}
+	} else if slices.ContainsFunc(s.Rules, func(r snapshot.Rule) bool { return awssetup.IsMerged(want.Cluster, r.Name) }) {
 		if merged, err := want.Merged(); err == nil {
 			want = merged
 		}
@@ -156,10 +161,22 @@ func (e *diagnosis) targetsQueue(r *rule) bool {
 		return r.forNotices
 	case e.mayTarget(r):
 		return r.forNotices
+	case e.targetsUnreadTopic(r):
+		return true
 	case e.queue.ARN == "":
 		return r.forNotices && len(r.Targets) > 0
 	}
 	return len(r.To(e.queue.ARN)) > 0
+}
+
+// targetsUnreadTopic reports whether the rule sends to the shared topic, of which nothing was read.
+func (e *diagnosis) targetsUnreadTopic(r *rule) bool {
+	if e.desired.Topic == "" || e.queue.ARN == "" {
+		return false
+	}
+	arn := e.desired.Target().ARN
+	_, read := e.FindTopic(arn)
+	return !read && len(r.To(arn)) > 0
 }
 
 // hasLifeboatName reports whether the queue has the name that Lifeboat gives it.
@@ -172,6 +189,9 @@ func (e *diagnosis) applyCommand() string {
 	cluster := e.desired.Cluster
 	if cluster == "" {
 		cluster = "NAME"
+	}
+	if e.desired.Topic != "" {
+		cluster += " --shared-topic " + e.desired.Topic
 	}
 	return "lifeboat aws setup --cluster " + cluster
 }

@@ -125,6 +125,10 @@ func (e *diagnosis) delivers(r *rule) bool {
 }
 
 func (e *diagnosis) policyRefuses(r *rule, t snapshot.Target) bool {
+	if t.Topic != "" {
+		topic, _ := e.FindTopic(t.Topic)
+		return e.topicRefuses(topic) || e.refusesTopic(topic)
+	}
 	if t.RoleARN != "" || !e.queue.PolicyKnown {
 		return false
 	}

@@ -83,7 +83,7 @@ var floors = [][]string{
 	{"emulator"},
 	{"emulator/fis", "emulator/autoscaling", "emulator/imds", "emulator/health"},
 	{"emulator/ec2", "emulator/cloudtrail"},
-	{"emulator/events"},
+	{"emulator/events", "emulator/sns"},
 	{"emulator/sqs", "emulator/sts", "emulator/iam", "emulator/ssm", "emulator/eks", "emulator/pricing"},
 	{"emulator/wire", "emulator/timer", "emulator/events/pattern"},
 	{"emulator/policy"},

@@ -24,7 +24,7 @@ const (
 // CloudFormation returns a CloudFormation template in JSON. Without account and
 // region, the template works in any of them.
 func CloudFormation(cluster string, p Place) ([]byte, error) {
-	ph := placeholders{account: "${AWS::AccountId}", region: "${AWS::Region}", partition: "${AWS::Partition}", tool: "cloudformation"}
+	ph := cfnPlaceholders()
 	w, err := p.wiring(cluster, ph)
 	if err != nil {
 		return nil, err
@@ -56,6 +56,9 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		cfnDeadLetterPolicy: cfnPolicy(deadLetter, cfnDeadLetter, ref),
 		cfnQueue:            cfnSQS(notices, tags, ref),
 		cfnQueuePolicy:      cfnPolicy(notices, cfnQueue, ref),
+	}
+	if err := cfnSubscribe(w, resources, ref); err != nil {
+		return nil, err
 	}
 	for _, r := range w.Rules {
 		resource, err := cfnRule(w, r, tags, ref)
@@ -114,7 +117,7 @@ func cfnPolicy(q queue, name string, text func(string) any) object {
 	}}
 }
 
-// cfnRule depends on the queue policies, so that the rule can deliver as soon as it
+// cfnRule depends on the policies of its target, so that the rule can deliver as soon as it
 // exists.
 func cfnRule(w awssetup.Wiring, r awssetup.Rule, tags any, text func(string) any) (object, error) {
 	pattern, err := valueOf(r.Pattern)
@@ -122,13 +125,21 @@ func cfnRule(w awssetup.Wiring, r awssetup.Rule, tags any, text func(string) any
 		return nil, fmt.Errorf("rule %s: %w", r.Name, err)
 	}
 	t := w.Target()
+	after, target := []string{cfnTopicPolicy}, object{"Id": t.ID, "Arn": text(t.ARN)}
+	if t.DeadLetterARN != "" {
+		after, target["DeadLetterConfig"] = []string{cfnDeadLetterPolicy, cfnQueuePolicy}, object{"Arn": text(t.DeadLetterARN)}
+	}
 	return object{
-		"Type": "AWS::Events::Rule", "DependsOn": []string{cfnDeadLetterPolicy, cfnQueuePolicy},
+		"Type": "AWS::Events::Rule", "DependsOn": after,
 		"Properties": object{
 			"Name": r.Name, "Description": r.Description, "EventPattern": pattern, "State": "ENABLED", "Tags": tags,
-			"Targets": []any{object{"Id": t.ID, "Arn": text(t.ARN), "DeadLetterConfig": object{"Arn": text(t.DeadLetterARN)}}},
+			"Targets": []any{target},
 		},
 	}, nil
+}
+
+func cfnPlaceholders() placeholders {
+	return placeholders{account: "${AWS::AccountId}", region: "${AWS::Region}", partition: "${AWS::Partition}", tool: "cloudformation"}
 }
 
 func cfnTags(tags map[string]string) []any {

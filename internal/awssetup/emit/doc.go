@@ -25,6 +25,9 @@ type Place struct {
 	Groups []Group
 	// Senders are those of [awssetup.Wiring].
 	Senders []string
+	// Topic is the topic that the cluster shares. The template then subscribes the queue, and has no
+	// rules: [SharedCloudFormation] and [SharedTerraform] create them once.
+	Topic string
 	// FewRules merges the rules: one for each AWS service.
 	FewRules bool
 	// Role is the controller's IAM role, which CloudFormation and Terraform create.
@@ -46,6 +49,12 @@ func (p Place) wiring(cluster string, ph placeholders) (awssetup.Wiring, error) 
 		w.Partition = ph.partition
 	}
 	w.Senders = p.Senders
+	if p.Topic != "" {
+		w.Groups = p.groupNames()
+		w, err := w.Shared(p.Topic)
+		w.Rules = nil // of the shared template
+		return w, err
+	}
 	w, err := w.ForGroups(p.groupNames())
 	if err != nil || !p.FewRules {
 		return w, err

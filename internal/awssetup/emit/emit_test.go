@@ -76,6 +76,17 @@ func TestGolden(t *testing.T) {
 	golden(t, "few-rules-cloudformation.json", emitted(t, emit.CloudFormation, few))
 	few.Groups = twoGroups()
 	golden(t, "few-rules-terraform.tf.json", emitted(t, emit.Terraform, few))
+	shared, sharedHere := anywhere, here
+	shared.Topic, sharedHere.Topic = "lifeboat-shared", "lifeboat-shared"
+	shared.Role = emit.Role{Identity: emit.PodIdentity}
+	golden(t, "shared-cluster-cloudformation.json", emitted(t, emit.CloudFormation, shared))
+	golden(t, "shared-cluster-terraform.tf.json", emitted(t, emit.Terraform, shared))
+	golden(t, "shared-cluster-wiring.json", emitted(t, emit.JSON, sharedHere))
+	alone := func(write func(emit.Place) ([]byte, error)) func(string, emit.Place) ([]byte, error) {
+		return func(_ string, p emit.Place) ([]byte, error) { return write(p) }
+	}
+	golden(t, "shared-cloudformation.json", emitted(t, alone(emit.SharedCloudFormation), shared))
+	golden(t, "shared-terraform.tf.json", emitted(t, alone(emit.SharedTerraform), sharedHere))
 	groups := emit.Place{Account: account, Region: region, Groups: twoGroups()}
 	golden(t, "groups-cloudformation.json", emitted(t, emit.CloudFormation, groups))
 	golden(t, "groups-terraform.tf.json", emitted(t, emit.Terraform, groups))

@@ -16,6 +16,10 @@ func JSON(cluster string, p Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	toTopic, err := jsonSubscription(w)
+	if err != nil {
+		return nil, err
+	}
 	type target struct {
 		ID            string `json:"id"`
 		ARN           string `json:"arn"`
@@ -57,5 +61,7 @@ func JSON(cluster string, p Place) ([]byte, error) {
 		Queue      object `json:"queue"`
 		Rules      []rule `json:"rules"`
 		Hooks      []hook `json:"hooks,omitempty"`
-	}{w.Cluster, w.Account, w.Region, w.Partition, plain(deadLetter), plain(notices), rules, p.hooks()})
+
+		Subscription *subscribed `json:"subscription,omitempty"`
+	}{w.Cluster, w.Account, w.Region, w.Partition, plain(deadLetter), plain(notices), rules, p.hooks(), toTopic})
 }

@@ -15,12 +15,7 @@ import (
 func Terraform(cluster string, p Place) ([]byte, error) {
 	w := awssetup.Desired(cluster, p.Account, p.Region)
 	label := label(w.Queue.Name)
-	ph := placeholders{
-		account:   "${data.aws_caller_identity." + label + ".account_id}",
-		region:    "${data.aws_region." + label + ".id}",
-		partition: "${data.aws_partition." + label + ".partition}",
-		tool:      "terraform",
-	}
+	ph := tfPlaceholders(label)
 	w, err := p.wiring(cluster, ph)
 	if err != nil {
 		return nil, err
@@ -33,6 +28,11 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 	resources, err := t.resources(notices, deadLetter)
 	if err != nil {
 		return nil, err
+	}
+	if w.Topic != "" {
+		if err := t.tfSubscribe(resources); err != nil {
+			return nil, err
+		}
 	}
 	hooks := p.hooks()
 	outputs := object{
@@ -62,6 +62,15 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 		document["locals"] = object{label + "_initial_lifecycle_hooks": t.initialHooks(hooks)}
 	}
 	return render(document)
+}
+
+func tfPlaceholders(label string) placeholders {
+	return placeholders{
+		account:   "${data.aws_caller_identity." + label + ".account_id}",
+		region:    "${data.aws_region." + label + ".id}",
+		partition: "${data.aws_partition." + label + ".partition}",
+		tool:      "terraform",
+	}
 }
 
 // data returns the data sources that the placeholders name.

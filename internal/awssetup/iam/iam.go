@@ -130,7 +130,10 @@ func sendProbes(w awssetup.Wiring) Statement {
 // because roles change with releases. Of Auto Scaling groups it covers only those
 // that w names.
 func Setup(w awssetup.Wiring) Document {
-	rules := w.RuleARN(awssetup.RulePrefix(w.Cluster) + "*")
+	rules := []string{w.RuleARN(awssetup.RulePrefix(w.Cluster) + "*")}
+	if w.Topic != "" {
+		rules = append(rules, w.RuleARN(w.Topic+"-*"))
+	}
 	return document(append([]Statement{
 		{
 			Sid: "Queues", Resource: []string{w.QueueARN(), w.DeadLetterARN()},
@@ -141,13 +144,34 @@ func Setup(w awssetup.Wiring) Document {
 		},
 		{Sid: "FindRules", Resource: allResources(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
 		{
-			Sid: "Rules", Resource: []string{rules},
+			Sid: "Rules", Resource: rules,
 			Action: []string{
 				"events:ListTargetsByRule", "events:ListTagsForResource", "events:PutRule", "events:PutTargets",
 				"events:TagResource", "events:RemoveTargets", "events:DeleteRule",
 			},
 		},
-	}, putHooks(w)...)...)
+	}, append(shareTopic(w), putHooks(w)...)...)...)
+}
+
+// shareTopic allows a person or a pipeline to share a topic, and to create or delete it. Actions on a
+// subscription support no resource.
+func shareTopic(w awssetup.Wiring) []Statement {
+	if w.Topic == "" {
+		return nil
+	}
+	return []Statement{
+		{
+			Sid: "Topic", Resource: []string{w.TopicARN(w.Topic)},
+			Action: []string{
+				"sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic",
+				"sns:CreateTopic", "sns:SetTopicAttributes", "sns:TagResource", "sns:Subscribe", "sns:DeleteTopic",
+			},
+		},
+		{
+			Sid: "Subscription", Resource: allResources(), Condition: inRegion(w),
+			Action: []string{"sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes", "sns:Unsubscribe"},
+		},
+	}
 }
 
 // PodIdentity allows pods of the controller's service account in this cluster to

@@ -45,6 +45,11 @@ func TestGolden(t *testing.T) {
 	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
 	golden(t, "setup", iam.Setup(w))
 	golden(t, "boot", iam.Boot(w))
+	shared, err := w.Shared("lifeboat-shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "setup-shared", iam.Setup(shared))
 	g, err := w.ForGroups([]string{"nodes-a", "nodes-b"})
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,8 @@ type Snapshot struct {
 	// Absent are the ARNs of queues that others name and that do not exist.
 	Absent []string `json:"absent,omitempty"`
 	Rules  []Rule   `json:"rules,omitempty"`
+	// Topics are the SNS topics that may send to the queue.
+	Topics []Topic `json:"topics,omitempty"`
 	// BusRules is the number of all rules on the default bus; 0 if unknown.
 	BusRules int `json:"busRules,omitempty"`
 	// Groups are the Auto Scaling groups of a template.
@@ -137,6 +139,8 @@ type Target struct {
 	GroupID string `json:"groupID,omitempty"`
 	// DeadLetterARN is the queue for undeliverable events; empty without one.
 	DeadLetterARN string `json:"deadLetterARN,omitempty"`
+	// Topic is the topic between the rule and the queue; see [Snapshot.ThroughTopics].
+	Topic string `json:"topic,omitempty"`
 }
 
 // Denial is an AWS action without an answer: AWS denied it, or it failed.
