@@ -257,7 +257,8 @@ type Rule struct {
 	// +kubebuilder:default=UntilLastCall
 	// +optional
 	DoNotDisrupt DoNotDisrupt `json:"doNotDisrupt,omitempty"`
-	// Strategy says how pods are moved: Evict (the default) or Surge.
+	// Strategy says how pods are moved: Surge or Evict. Without it pods are surged while at
+	// most 20 nodes are drained at a time, except from instances that are already stopping.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Evict','Surge']",messageExpression="'unknown strategy ' + self + ': write Evict or Surge; Never is for workloads'"
 	// +optional

@@ -170,6 +170,8 @@ func workloadObstacle(d *appsv1.Deployment, set *appsv1.ReplicaSet) (string, str
 		return "", fmt.Sprintf("ReplicaSet %s has changed, and its controller has not looked at it yet", set.Name)
 	case wanted(set.Spec.Replicas) == 0:
 		return fmt.Sprintf("ReplicaSet %s is scaled to zero", set.Name), ""
+	case rolloutSetting(d, wanted(set.Spec.Replicas), true) == 0:
+		return fmt.Sprintf("Deployment %s has maxSurge 0", d.Name), ""
 	case d.Status.UpdatedReplicas != d.Status.Replicas, wanted(d.Spec.Replicas) != wanted(set.Spec.Replicas):
 		return fmt.Sprintf("Deployment %s is in the middle of a rollout", d.Name), ""
 	}

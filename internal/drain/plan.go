@@ -27,6 +27,7 @@ type Facts struct {
 	DoNotDisrupt v1beta1.DoNotDisrupt
 	// Strategy is how pods are moved: Surge, or Evict if empty.
 	Strategy v1beta1.Strategy
+	Storm    string // why Strategy evicts although it is Surge, which workloads may still say
 	// SurgeDisabled says that lifeboatd may not surge pods. It evicts them instead.
 	SurgeDisabled bool
 	// Workloads treat pods differently by label or owner; the first that matches a pod applies.

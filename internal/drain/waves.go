@@ -58,7 +58,8 @@ func (s *planContext) resolveWaves() {
 // larger as the pods' turn comes near.
 func (s *planContext) awaitsWave(c *podState, of surgeEligibility) (Verdict, bool) {
 	w := s.known.waves[of.set.UID]
-	atOnce := rolloutLimit(of.deployment, wanted(of.set.Spec.Replicas))
+	size := wanted(of.set.Spec.Replicas) // at least one at a time, and no more than a rollout may add and miss
+	atOnce := max(1, min(rolloutSetting(of.deployment, size, true), rolloutSetting(of.deployment, size, false)))
 	if !c.turn.IsZero() {
 		fit := int64((c.turn.Sub(s.now) - 1) / waveTime) // how many waves there is time for
 		if fit <= 1 {
@@ -77,25 +78,20 @@ func (s *planContext) awaitsWave(c *podState, of surgeEligibility) (Verdict, boo
 	return say(StepWaits, fmt.Sprintf("waits: it will be surged after others: Deployment %s may replace %d at a time%s", of.deployment.Name, atOnce, s.byItsTurn(c)))
 }
 
-// rolloutLimit returns how many pods of the Deployment may be surged at a time: as many as a
-// rollout may start beyond its size and be short of, at least one. The defaults are 25 % each;
-// maxSurge is rounded up, maxUnavailable down (k8s.io/api/apps/v1, RollingUpdateDeployment).
-func rolloutLimit(d *appsv1.Deployment, size int32) int {
-	surge, unavailable := intstr.FromString("25%"), intstr.FromString("25%")
-	if d.Spec.Strategy.RollingUpdate != nil {
-		if v := d.Spec.Strategy.RollingUpdate.MaxSurge; v != nil {
-			surge = *v
-		}
-		if v := d.Spec.Strategy.RollingUpdate.MaxUnavailable; v != nil {
-			unavailable = *v
-		}
+// rolloutSetting returns the maxSurge of the Deployment, rounded up, or its maxUnavailable, rounded
+// down. The defaults are 25 % each (k8s.io/api/apps/v1, RollingUpdateDeployment).
+func rolloutSetting(d *appsv1.Deployment, size int32, surge bool) int {
+	value := intstr.FromString("25%")
+	if r := d.Spec.Strategy.RollingUpdate; r != nil && surge && r.MaxSurge != nil {
+		value = *r.MaxSurge
+	} else if r != nil && !surge && r.MaxUnavailable != nil {
+		value = *r.MaxUnavailable
 	}
-	more, errMore := intstr.GetScaledValueFromIntOrPercent(&surge, int(size), true)
-	fewer, errFewer := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(size), false)
-	if errMore != nil || errFewer != nil {
+	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(size), surge)
+	if err != nil {
 		return 1
 	}
-	return max(1, min(more, fewer))
+	return n
 }
 
 // ceil returns a / b, rounded up.

@@ -56,6 +56,7 @@ func TestSurgesComeInWaves(t *testing.T) {
 		{name: "one is always under way", replicas: 24, ready: 2, pods: 2, wantSurges: 1, wantLeft: 1},
 		{name: "the smaller limit applies", replicas: 10, ready: 10, pods: 10, surge: "3", unavailable: "50%", wantSurges: 3, wantLeft: 7},
 		{name: "no pod may be missing", replicas: 10, ready: 10, pods: 10, surge: "5", unavailable: "0", wantSurges: 1, wantLeft: 9},
+		{name: "a rollout starts none beyond its size", replicas: 10, ready: 10, pods: 10, surge: "0", unavailable: "5"},
 		{name: "limits that cannot be parsed", replicas: 10, ready: 10, pods: 10, surge: "many", unavailable: "1", wantSurges: 1, wantLeft: 9},
 		{name: "time for four waves", replicas: 24, ready: 24, pods: 24, deadline: 180 * time.Second, wantSurges: 6, wantLeft: 18, wantWake: 30 * time.Second},
 		{name: "time for three waves", replicas: 24, ready: 24, pods: 24, deadline: 150 * time.Second, wantSurges: 8, wantLeft: 16, wantWake: 30 * time.Second},

@@ -75,8 +75,7 @@ func (c *podState) isOf(kind string) bool {
 	return kind == owner.Kind
 }
 
-// title names the workload as `lifeboat explain` does: by its position, and its name if it has
-// one.
+// title names the workload as `lifeboat explain` does: by its position, and its name if any.
 func (w *workload) title() string {
 	if w.Name == "" {
 		return fmt.Sprintf("workload %d", w.position)
@@ -84,12 +83,13 @@ func (w *workload) title() string {
 	return fmt.Sprintf("workload %d, %s", w.position, w.Name)
 }
 
-// strategyOf returns how the pod is moved. A surged pod is no longer its ReplicaSet's, so it
-// never stays.
+// strategyOf returns how the pod is moved. A surged pod, which no ReplicaSet controls, never stays.
 func (s *planContext) strategyOf(c *podState) v1beta1.Strategy {
 	strategy := s.facts.Strategy
 	if c.treatment != nil && c.treatment.Strategy != "" {
 		strategy = c.treatment.Strategy
+	} else if s.facts.Storm != "" && c.surged == nil && strategy == v1beta1.StrategySurge {
+		strategy, c.whyUnsurged = v1beta1.StrategyEvict, s.facts.Storm
 	}
 	if strategy == v1beta1.StrategyNever && c.surged != nil {
 		return v1beta1.StrategyEvict

@@ -58,7 +58,8 @@ type Decision struct {
 	// InstanceGone is set if nothing runs on the instance any more: it is stopped or
 	// terminated, and its pods are lost and must be deleted. It is false while the instance is
 	// stopping or shutting down: its pods may still stop gracefully.
-	InstanceGone bool
+	InstanceGone      bool
+	StrategyByDefault bool // set if no rule states the strategy
 	// DoNotDisrupt says how long a pod's do-not-disrupt annotation holds it.
 	DoNotDisrupt v1beta1.DoNotDisrupt
 	// Withdrawn is set if the cloud has withdrawn every notice: the node is restored. Nothing
@@ -149,7 +150,10 @@ func (d *Decision) moves(c match) {
 	if c.action != v1beta1.ActionDrain && c.action != v1beta1.ActionTerminate {
 		return
 	}
-	d.Strategy = cmp.Or(c.strategy, v1beta1.StrategyEvict)
+	d.Strategy, d.StrategyByDefault = cmp.Or(c.strategy, v1beta1.StrategySurge), c.strategy == ""
+	if d.StrategyByDefault && isGoing(d.Notice) { // its pods end within seconds, and eviction stops their traffic at once
+		d.Strategy = v1beta1.StrategyEvict
+	}
 	d.Replacement = cmp.Or(c.replacement, v1beta1.ReplacementNone)
 }
 

@@ -66,14 +66,18 @@ func TestPodStrategy(t *testing.T) {
 		v1beta1.Strategy
 		v1beta1.Replacement
 	}
-	evict, before := how{v1beta1.StrategyEvict, v1beta1.ReplacementNone}, how{v1beta1.StrategyEvict, v1beta1.ReplacementBefore}
+	surge, before := how{v1beta1.StrategySurge, v1beta1.ReplacementNone}, how{v1beta1.StrategySurge, v1beta1.ReplacementBefore}
+	evict := how{v1beta1.StrategyEvict, v1beta1.ReplacementNone}
 	for _, c := range []struct {
 		name   string
 		policy v1beta1.InterruptionPolicy
 		notice v1beta1.Notice
 		want   how
 	}{
-		{"a rule that says nothing evicts", moved(v1beta1.ActionDrain, "", ""), spot(), evict},
+		{"a rule that says nothing surges", moved(v1beta1.ActionDrain, "", ""), spot(), surge},
+		{"a rule that evicts", moved(v1beta1.ActionDrain, v1beta1.StrategyEvict, ""), spot(), evict},
+		{"a rule that surges from an instance that is going", moved(v1beta1.ActionDrain, v1beta1.StrategySurge, ""), state(notice.StateStopping), surge},
+		{"a rule that says nothing of an instance that is going", moved(v1beta1.ActionDrain, "", ""), state(notice.StateShuttingDown), evict},
 		{"a rule that says something", moved(v1beta1.ActionTerminate, v1beta1.StrategySurge, v1beta1.ReplacementBefore), spot(), how{v1beta1.StrategySurge, v1beta1.ReplacementBefore}},
 		{"an action that moves nothing", moved(v1beta1.ActionCordon, "", ""), spot(), how{}},
 		{"spot by default", none, spot(), before},
@@ -81,8 +85,8 @@ func TestPodStrategy(t *testing.T) {
 		{"an Auto Scaling termination by default", none, build("n", notice.KindAutoScalingTermination), before},
 		{"a stop by default", none, scheduled(notice.ActionStop, noon), before},
 		{"a retirement by default", none, scheduled(notice.ActionTerminate, noon), before},
-		{"a reboot by default", none, scheduled(notice.ActionReboot, noon), evict},
-		{"a Capacity Block by default", none, build("n", notice.KindCapacityBlockExpiration), evict},
+		{"a reboot by default", none, scheduled(notice.ActionReboot, noon), surge},
+		{"a Capacity Block by default", none, build("n", notice.KindCapacityBlockExpiration), surge},
 		{"an instance that is going by default", none, state(notice.StateStopping), evict},
 		{"a hint by default", none, rebalance(), how{}},
 	} {

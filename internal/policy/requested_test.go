@@ -24,11 +24,11 @@ func TestRequestIsAlwaysDrainedNow(t *testing.T) {
 		strategy v1beta1.Strategy
 		awaits   bool
 	}{
-		"without a policy":                  {asked, nil, v1beta1.StrategyEvict, false},
-		"with a deadline later":             {by, nil, v1beta1.StrategyEvict, false},
-		"a policy that ignores everything":  {asked, []v1beta1.InterruptionPolicy{named("p", 1)}, v1beta1.StrategyEvict, false},
+		"without a policy":                  {asked, nil, v1beta1.StrategySurge, false},
+		"with a deadline later":             {by, nil, v1beta1.StrategySurge, false},
+		"a policy that ignores everything":  {asked, []v1beta1.InterruptionPolicy{named("p", 1)}, v1beta1.StrategySurge, false},
 		"a policy that terminates at night": {by, []v1beta1.InterruptionPolicy{named("p", 1, nightly)}, v1beta1.StrategySurge, false},
-		"a policy that requires approval":   {asked, []v1beta1.InterruptionPolicy{named("p", 1, approval)}, v1beta1.StrategyEvict, true},
+		"a policy that requires approval":   {asked, []v1beta1.InterruptionPolicy{named("p", 1, approval)}, v1beta1.StrategySurge, true},
 	} {
 		d, ok := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{tc.notice}, Node: ofPool("web"), Policies: tc.policies})
 		if !ok || d.Action != v1beta1.ActionDrain || !d.NotBefore.IsZero() || d.Strategy != tc.strategy || d.AwaitsApproval != tc.awaits {

@@ -189,7 +189,7 @@ func (r *rig) start(more ...string) {
 	r.must(err)
 	args := append([]string{
 		"controller", "--kubeconfig=" + r.kubeconfig(), "--queue-url=" + r.queueURL, "--region=" + region,
-		"--metrics-bind-address=0", "--health-probe-bind-address=" + health, "--leader-elect=false",
+		"--metrics-bind-address=0", "--health-probe-bind-address=" + health, "--leader-elect=false", "--surge=false",
 	}, more...)
 	r.process, err = process.Start(r.Context(), process.Options{
 		Name: "lifeboatd", Path: r.program, Args: args, Env: environment(r.url), Dir: r.dir, LogFile: r.logFile(),

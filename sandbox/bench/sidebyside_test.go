@@ -65,10 +65,10 @@ var trials = []trial{
 type side struct {
 	name     string
 	lifeboat bool // false: Karpenter
-	surge    bool // with a surge policy; false: Lifeboat's defaults
+	evict    bool // with a policy that evicts; false: Lifeboat's defaults
 }
 
-var sides = []side{{name: "karpenter"}, {name: "lifeboat", lifeboat: true}, {name: "surge", lifeboat: true, surge: true}}
+var sides = []side{{name: "karpenter"}, {name: "evict", lifeboat: true, evict: true}, {name: "installed", lifeboat: true}}
 
 // BenchmarkSideBySide interrupts Karpenter's nodes on one cluster, first with Karpenter's own
 // interruption handling and then with Lifeboat's. Each round starts with new workloads and nodes.

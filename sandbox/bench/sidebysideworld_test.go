@@ -147,13 +147,13 @@ func (s *sideBySide) tune(tb testing.TB, who side) {
 	if who.lifeboat {
 		must(tb, s.RestartLifeboat(ctx, "--karpenter-queue-url="+s.State().KarpenterQueueURL))
 	}
-	if who.surge {
+	if who.evict {
 		must(tb, s.client.Create(ctx, &v1beta1.InterruptionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: "surge"},
+			ObjectMeta: metav1.ObjectMeta{Name: "evict"},
 			Spec: v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{{
 				Kinds:    []string{notice.KindSpotInterruption, notice.KindInstanceStateChange, notice.KindScheduledChange},
 				Action:   v1beta1.ActionDrain,
-				Strategy: v1beta1.StrategySurge, Replacement: v1beta1.ReplacementBefore,
+				Strategy: v1beta1.StrategyEvict, Replacement: v1beta1.ReplacementBefore,
 			}}},
 		}))
 	}

@@ -135,7 +135,7 @@ func (o *owned) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bo
 func (o *owned) Forget(string) {}
 
 // surging is a world with a pod of a Deployment that is surged, and its ReplicaSet.
-func surging(t *testing.T) (*world, *appsv1.ReplicaSet) {
+func surging(t *testing.T, strategy v1beta1.Strategy) (*world, *appsv1.ReplicaSet) {
 	t.Helper()
 	one, yes := int32(1), true
 	p := pod("web-1")
@@ -157,14 +157,49 @@ func surging(t *testing.T) (*world, *appsv1.ReplicaSet) {
 		Status:     appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
 	}
 	w := newWorld(t, recordOf(spot()), node("a", instance), p, team(func(s *v1beta1.InterruptionPolicySpec) {
-		s.Rules[0].Strategy = v1beta1.StrategySurge
+		s.Rules[0].Strategy = strategy
 	}))
 	w.loop.Owners = &owned{owners: drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
 	return w, rs
 }
 
+// In a storm the default strategy evicts at once: if all pods waited for their successors until last
+// call, the API server could not evict them before the deadline. A rule that says Surge applies.
+func TestDefaultStrategyEvictsInStorm(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		rule    v1beta1.Strategy
+		watched int
+		surged  bool
+	}{
+		{"by default", "", maxSurgedNodes, true},
+		{"by default in a storm", "", maxSurgedNodes + 1, false},
+		{"by a rule in a storm", v1beta1.StrategySurge, maxSurgedNodes + 1, true},
+		{"evicted by a rule", v1beta1.StrategyEvict, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, _ := surging(t, c.rule)
+			w.watched = c.watched
+			w.settle(time.Second)
+			got := &corev1.Pod{}
+			if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
+				t.Fatal(err)
+			}
+			if surged := got.Labels[v1beta1.LabelSurged] != ""; surged != c.surged || (len(w.evictions) == 0) != c.surged {
+				t.Fatalf("surged %t, evicted %v", surged, w.evictions)
+			}
+			storm := slices.ContainsFunc(record.Drain(&w.record().Status).PendingPods, func(p v1beta1.PendingPod) bool {
+				return strings.Contains(p.Reason, "not surged: more than 20 nodes are being drained")
+			})
+			if want := c.rule == "" && !c.surged; storm != want {
+				t.Errorf("the reason names the storm: %t: %+v", storm, record.Drain(&w.record().Status).PendingPods)
+			}
+		})
+	}
+}
+
 func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
-	w, rs := surging(t)
+	w, rs := surging(t, v1beta1.StrategySurge)
 	w.settle(time.Second)
 	got := &corev1.Pod{}
 	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
@@ -196,7 +231,7 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 // A user may uncordon the node before the notice is withdrawn. The surged pods must still return to
 // their ReplicaSets: no later step finds them.
 func TestSurgesAreRevertedAfterUserUncordons(t *testing.T) {
-	w, rs := surging(t)
+	w, rs := surging(t, v1beta1.StrategySurge)
 	if err := w.client.Create(t.Context(), rs); err != nil {
 		t.Fatal(err)
 	}

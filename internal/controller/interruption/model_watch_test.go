@@ -139,6 +139,13 @@ func (l *controllerProcess) podChanged(c model.Change) {
 	})
 }
 
+// Watched returns how many nodes are watched.
+func (l *controllerProcess) Watched() int {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	return len(l.watches)
+}
+
 // Current starts the delivery of changes, if it was withheld.
 func (l *controllerProcess) Current(node string) bool {
 	l.run.mu.Lock()

@@ -43,14 +43,14 @@ type facts struct {
 	budgets   []*policyv1.PodDisruptionBudget
 	// surges is set where some pods are surged, for which their owners have to be known.
 	surges, ownersKnown bool
-	// ownersSince is since when this process reads the owners, while they are not known.
-	ownersSince time.Time
-	owners      drain.Owners
-	gates       []drain.Gate
-	replacement capacity.State
-	group       membership.Membership
-	policies    []v1beta1.InterruptionPolicy // those of the cache: there may be hundreds, and a pass only reads them
-	pauses      []v1beta1.Pause
+	ownersSince         time.Time // since when this process reads the owners, while they are not known
+	owners              drain.Owners
+	storm               string // why the default strategy evicts pods now; empty: it surges them
+	gates               []drain.Gate
+	replacement         capacity.State
+	group               membership.Membership
+	policies            []v1beta1.InterruptionPolicy // those of the cache: there may be hundreds, and a pass only reads them
+	pauses              []v1beta1.Pause
 	// pause is the one that stops the action; nil: none does.
 	pause *v1beta1.Pause
 	// barrierWait is how long the drain waits for other nodes to be cordoned before it
@@ -71,7 +71,7 @@ func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 	return drain.Facts{
 		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
 		Margin: o.Margin, SurgeDisabled: o.SurgeDisabled, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
-		Strategy: d.Strategy, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates,
+		Strategy: d.Strategy, Storm: f.storm, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates,
 	}
 }
 

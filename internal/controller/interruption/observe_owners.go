@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,8 +14,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
+// maxSurgedNodes is how many nodes may be drained at a time while pods are surged by default. The
+// evictions of a larger reclaim need the time that surged pods would wait for their successors.
+const maxSurgedNodes = 20
+
 // observeOwners reads the owners of the pods, where some are surged.
 func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
+	if d.StrategyByDefault && d.Strategy == v1beta1.StrategySurge && c.Pods.Watched() > maxSurgedNodes {
+		f.storm = fmt.Sprintf("more than %d nodes are being drained, and no rule says strategy: Surge", maxSurgedNodes)
+		d.Strategy = v1beta1.StrategyEvict
+	}
 	f.surges = c.Owners != nil && (record.Surges(&d) ||
 		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1beta1.LabelSurged] != "" }))
 	if !f.surges || !f.podsKnown {

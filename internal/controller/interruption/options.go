@@ -37,6 +37,8 @@ type PodSource interface {
 	// Await returns once the pods of a node are known, or ctx is done. Pods was called for
 	// the node before.
 	Await(ctx context.Context, node string)
+	// Watched returns how many nodes are drained: their pods are watched.
+	Watched() int
 	// Current reports whether the watch of a node's pods is open.
 	Current(node string) bool
 	// Forget ends the watch of a node's pods.

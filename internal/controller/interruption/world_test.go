@@ -48,6 +48,7 @@ type world struct {
 	unknown bool // the pod list has not arrived yet
 	stale   bool // it has, and later changes are not delivered
 	lagging bool // the pod watch is behind: it shows no pod as terminating
+	watched int  // how many nodes are drained
 	// askedFor counts the calls that request the delivery of changes.
 	askedFor int
 	// evictions are the pods for which an eviction was requested, in order.
@@ -231,6 +232,7 @@ func (w *world) Current(node string) bool {
 	w.askedFor++
 	return node != "" && !w.stale
 }
+func (w *world) Watched() int  { return w.watched }
 func (w *world) Forget(string) {}
 
 // pass reconciles once, after some time.
