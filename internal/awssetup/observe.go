@@ -144,12 +144,7 @@ func observeRules(ctx context.Context, client RuleReader, w Wiring, topic string
 	for _, r := range w.Rules {
 		desired[r.Name] = true
 	}
-	listed, err := listRules(ctx, client, RulePrefix(w.Cluster))
-	if err == nil && topic != "" {
-		var shared []ebtypes.Rule
-		shared, err = listRules(ctx, client, topicRuleName(topic, ""))
-		listed = append(listed, shared...)
-	}
+	listed, err := listOwnRules(ctx, client, w, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +177,16 @@ func observeRules(ctx context.Context, client RuleReader, w Wiring, topic string
 	}
 	slices.SortFunc(out, func(a, b ObservedRule) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// listOwnRules lists the rules with the prefix of the cluster, and those with that of the topic.
+func listOwnRules(ctx context.Context, client RuleReader, w Wiring, topic string) ([]ebtypes.Rule, error) {
+	listed, err := listRules(ctx, client, RulePrefix(w.Cluster))
+	if err != nil || topic == "" {
+		return listed, err
+	}
+	shared, err := listRules(ctx, client, topicRuleName(topic, ""))
+	return append(listed, shared...), err
 }
 
 func listRules(ctx context.Context, client RuleReader, prefix string) ([]ebtypes.Rule, error) {

@@ -77,22 +77,27 @@ func (s *session) awsPlan(ctx context.Context, f awsFlags) error {
 		return nil
 	}
 	if !s.isJSON() {
-		also := ""
-		if f.groups != "" {
-			also += " --groups " + strings.ReplaceAll(f.groups, " ", "")
-		}
-		if f.fewGiven {
-			also += fmt.Sprintf(" --few-rules=%t", f.fewRules)
-		}
-		if f.topicGiven {
-			also += " --shared-topic=" + f.topic
-		}
-		if f.adopt {
-			also += " --adopt"
-		}
-		s.out.Printf("\nRun `%s aws setup --cluster %s%s` to make these changes.\n", s.name, f.cluster, also)
+		s.out.Printf("\nRun `%s aws setup --cluster %s%s` to make these changes.\n", s.name, f.cluster, f.repeated())
 	}
 	return exitError{Code: ExitChanges}
+}
+
+// repeated are the flags of plan that setup needs too.
+func (f *awsFlags) repeated() string {
+	also := ""
+	if f.groups != "" {
+		also += " --groups " + strings.ReplaceAll(f.groups, " ", "")
+	}
+	if f.fewGiven {
+		also += fmt.Sprintf(" --few-rules=%t", f.fewRules)
+	}
+	if f.topicGiven {
+		also += " --shared-topic=" + f.topic
+	}
+	if f.adopt {
+		also += " --adopt"
+	}
+	return also
 }
 
 // planSetup plans the changes to the queue and the rules and to the hooks of the selected
