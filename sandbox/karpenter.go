@@ -97,6 +97,16 @@ func (s *Sandbox) StopKarpenter() error {
 	return s.karpenter.stop()
 }
 
+// SetKarpenterQueue restarts Karpenter with another interruption queue; empty: it reads none. A Deployment
+// that changes restarts it likewise.
+func (s *Sandbox) SetKarpenterQueue(ctx context.Context, queue string) error {
+	if err := s.StopKarpenter(); err != nil {
+		return err
+	}
+	s.karpenter, s.opts.KarpenterQueue = nil, queue
+	return s.StartKarpenter(ctx)
+}
+
 // KillKarpenter kills Karpenter with SIGKILL. It is restarted, as a Deployment would do.
 func (s *Sandbox) KillKarpenter() error {
 	if s.karpenter == nil {

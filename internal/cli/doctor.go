@@ -108,10 +108,8 @@ func newDoctor(s *session) *cobra.Command {
 			return s.doctor(cmd.Context(), f)
 		},
 	}
+	f.addTarget(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster (default: the cluster of the kubeconfig)")
-	flags.StringVar(&f.queueURL, "queue-url", "", "URL of the queue that Lifeboat reads, if lifeboat aws did not create it")
-	flags.StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the queue or of the AWS configuration)")
 	flags.StringVar(&f.account, "account", "", "with --offline: AWS account of the files, if they do not contain it")
 	flags.StringToStringVar(&f.parameters, "parameter", nil, "with --offline: value of a parameter or variable of the files, as NAME=VALUE; repeatable")
 	flags.BoolVar(&f.probe, "probe", false, "also send a test event through each rule, and measure the time until lifeboatd answers")
@@ -121,6 +119,14 @@ func newDoctor(s *session) *cobra.Command {
 	flags.StringVar(&f.failOn, "fail-on", string(finding.Unknown), "least severity that changes the exit code: broken, unknown, warning or info")
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "file, directory or glob to check; - is standard input; repeatable")
 	return command.Outputs(cmd, command.OutputText, command.OutputJSON, outputSARIF, outputJUnit)
+}
+
+// addTarget adds the flags that select the cluster and its AWS resources.
+func (f *doctorFlags) addTarget(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster (default: the cluster of the kubeconfig)")
+	flags.StringVar(&f.queueURL, "queue-url", "", "URL of the queue that Lifeboat reads, if lifeboat aws did not create it")
+	flags.StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the queue or of the AWS configuration)")
 }
 
 func (f *doctorFlags) check() error { //nolint:gocyclo // one check for each combination of flags
@@ -165,6 +171,9 @@ type doctorRun struct {
 	policiesFound []v1beta1.InterruptionPolicy
 	// queue is the name of the checked queue; empty if it is not known.
 	queue string
+	// account are its queues and rules, and wiring what Lifeboat would create; nil if they were not read.
+	account *snapshot.Snapshot
+	wiring  awssetup.Wiring
 
 	// seen are the cluster's Auto Scaling groups, nodes its nodes, and metadata
 	// the metadata options of their instances.
@@ -199,17 +208,7 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 		d.readInstallation(ctx)
 		d.readGroups(ctx)
 	}
-	var all []finding.Finding
-	var failed error
-	for _, g := range d.groups() {
-		d.progress.Step("checking %s", g.name)
-		found, err := g.check(ctx)
-		all = append(all, found...)
-		d.notChecked(g.name, err)
-		if g.main {
-			failed = errors.Join(failed, err)
-		}
-	}
+	all, failed := d.examine(ctx, d.groups())
 	d.progress.Stop()
 	if failed != nil && len(all) == 0 {
 		return incomplete(failed)
@@ -224,6 +223,20 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 		return incomplete(err)
 	}
 	return f.exitOf(all, failed)
+}
+
+// examine runs checks. The error is that of the main ones.
+func (d *doctorRun) examine(ctx context.Context, groups []checkGroup) (all []finding.Finding, failed error) {
+	for _, g := range groups {
+		d.progress.Step("checking %s", g.name)
+		found, err := g.check(ctx)
+		all = append(all, found...)
+		d.notChecked(g.name, err)
+		if g.main {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return all, failed
 }
 
 // reachCluster connects to the cluster. The AWS resources can be checked without
@@ -271,7 +284,7 @@ func (d *doctorRun) awsResources(ctx context.Context) ([]finding.Finding, error)
 	case err != nil:
 		return nil, awsError{err}
 	}
-	d.queue = snapshot.Name(found.Queue)
+	d.queue, d.account, d.wiring = snapshot.Name(found.Queue), &found, target.Desired
 	d.subject = fmt.Sprintf("Queue %s in account %s, region %s", snapshot.Name(found.Queue), place.Account, place.Region)
 	around := d.tools(ctx)
 	around.Groups = d.ruleGroups()

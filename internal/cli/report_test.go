@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // reported are a drain in time, one that lost pods, one that is under way, and one that ended
@@ -30,13 +31,20 @@ func reported() []client.Object {
 	open.Name, open.Spec.InstanceID = "i-0c3d4e5f607182930", "i-0c3d4e5f607182930"
 	open.Status.Kind, open.Status.Phase = notice.KindRequested, v1beta1.PhaseDraining
 
+	observed := interruption(spotNotice("n4", time.Hour))
+	observed.Name, observed.Spec.InstanceID = "i-0e5f6071829304152", "i-0e5f6071829304152"
+	observed.Status.Kind, observed.Status.Phase = notice.KindSpotInterruption, v1beta1.PhaseScheduled
+	observed.Status.Decision = &v1beta1.Decision{
+		Action: v1beta1.ActionDrain, Replacement: v1beta1.ReplacementBefore, Message: record.ObserveMessage + "Drain: rule 0 of policy web; EC2 takes the instance back",
+	}
+
 	old := interruption(spotNotice("n3", 40*24*time.Hour))
 	complete(old, 39*24*time.Hour, 9, 9)
 	old.Name = "i-0d4e5f60718293041"
 	for _, in := range []*v1beta1.Interruption{inTime, lost, old} {
 		in.Status.HandledNotices = []string{in.Spec.Notices[0].ID}
 	}
-	return []client.Object{inTime, lost, open, old}
+	return []client.Object{inTime, lost, open, observed, old}
 }
 
 func TestReportIsTextJSONAndHTML(t *testing.T) {
@@ -48,7 +56,7 @@ func TestReportIsTextJSONAndHTML(t *testing.T) {
 	golden(t, "report.golden", text.out)
 	golden(t, "report-json.golden", h.run(t.Context(), "report", "--since", "7d", "-o", "json").out)
 	page := h.run(t.Context(), "report", "--since", "7d", "-o", "html").out
-	for _, want := range []string{"3 interruptions, 1 of them under way", "3 were lost", `<tr class="lost">`, "&lt;b&gt;" + otherNode, "1m17s", "could not be read"} {
+	for _, want := range []string{"4 interruptions, 2 of them under way", "3 were lost", `<tr class="lost">`, "&lt;b&gt;" + otherNode, "1m17s", "could not be read"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -17,7 +17,7 @@ Exit codes:
        there is nothing to hold or to release
   2    wrong usage; doctor: some checks could not run
   3    plan: some pod cannot leave with its whole grace period in time;
-       aws plan: there are changes to make; migrate: some input has no
+       aws plan, adopt: there are changes to make; migrate: some input has no
        equivalent and needs manual work; status: something waits for a person
   130  stopped by Ctrl-C; temporary resources were cleaned up`
 
@@ -45,6 +45,7 @@ func newRoot(s *session) *cobra.Command {
 	s.flags.Connection.Add(root)
 
 	root.AddCommand(
+		newAdopt(s),
 		newApprove(s),
 		newAWS(s),
 		newConsole(s),

@@ -56,6 +56,7 @@ type session struct {
 	findSandbox  func(name string) (connection, error)
 	observeGroup func(ctx context.Context, name string) (nodegroup.Observed, error)
 	runSandbox   func(args []string) error
+	runHelm      func(ctx context.Context, args []string) error
 }
 
 func newSession(env Env) *session {
@@ -74,6 +75,7 @@ func newSession(env Env) *session {
 	s.observeGroup = s.observeAWSGroup
 	s.findSandbox = findRunningSandbox
 	s.runSandbox = s.becomeSandboxProgram
+	s.runHelm = s.runHelmProgram
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -147,6 +148,32 @@ func (e *diagnosis) otherQueues() map[string][]*rule {
 	return queues
 }
 
+// SpotQueue is a queue that receives spot interruptions.
+type SpotQueue struct {
+	Name string
+	// Karpenters is true if it is Karpenter's by its name or tags.
+	Karpenters bool
+	// Rules send the spot interruptions.
+	Rules []string
+}
+
+// SpotQueues returns the queues of an account that receive spot interruptions, by name.
+func SpotQueues(s snapshot.Snapshot, want awssetup.Wiring) []SpotQueue {
+	e := newAnalyzer(s).newDiagnosis(s, want, Cluster{})
+	var all []SpotQueue
+	for arn, rules := range e.otherQueues() {
+		q, _ := e.FindQueue(arn)
+		one := SpotQueue{Name: q.Name, Karpenters: owningTool(q) == karpenter}
+		for _, r := range rules {
+			one.Rules = append(one.Rules, r.Name)
+		}
+		slices.Sort(one.Rules)
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b SpotQueue) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // checkTools looks for programs in the cluster that act on interruptions without a
 // queue.
 func checkTools(e *diagnosis) []finding.Finding {
@@ -162,7 +189,7 @@ func checkTools(e *diagnosis) []finding.Finding {
 		}
 		all = append(all, f)
 	}
-	if k := e.cluster.Karpenter; k != nil && polls(k.Version) {
+	if k := e.cluster.Karpenter; k != nil && Polls(k.Version) {
 		f := finding.Finding{
 			Severity: finding.Warning, ID: idKarpenterPolls, Object: k.Object,
 			Problem: "from v1.12 on it polls DescribeInstanceStatus each minute, and deletes a node for any scheduled event, even one that is days away or completed; it has no option to stop this",
@@ -190,9 +217,9 @@ func checkTools(e *diagnosis) []finding.Finding {
 	return all
 }
 
-// polls reports whether a version of Karpenter polls the instances' status: since
+// Polls reports whether a version of Karpenter polls the instances' status: since
 // v1.12.0 (karpenter-provider-aws, commit 5d7ed72d7).
-func polls(version string) bool { return since(version, 12) }
+func Polls(version string) bool { return since(version, 12) }
 
 // since reports whether a version of Karpenter is v1.MINOR or later. An unknown version
 // counts as the latest.

@@ -65,5 +65,8 @@ type Tool struct {
 
 // reads reports whether the tool reads the queue with this name.
 func (t *Tool) reads(queue string) bool {
-	return t != nil && t.Queue != "" && queue != "" && t.Queue[strings.LastIndexAny(t.Queue, "/:")+1:] == queue
+	return t != nil && t.Queue != "" && queue != "" && QueueName(t.Queue) == queue
 }
+
+// QueueName returns the name in a name, URL or ARN of a queue.
+func QueueName(queue string) string { return queue[strings.LastIndexAny(queue, "/:")+1:] }

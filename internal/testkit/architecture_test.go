@@ -104,7 +104,7 @@ var floors = [][]string{
 	{"internal/asg/lifecycle", "internal/corroborate", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/awssetup/template/tfconfig", "internal/kube/reflector", "internal/kube/events", "internal/kube/scrapeauth", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud", "internal/cloud/awsmetrics"},
 	{"internal/metric"},
-	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "internal/awssetup/symbol", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
+	{"api/", "internal/adopt", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "internal/awssetup/symbol", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
 }
 
 // floor returns the layer of a package, or -1; the longest match counts.
@@ -148,7 +148,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|finding|migrate|migrate/nth|asg/lifecycle|console/view|tracing)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|corroborate|adopt|finding|migrate|migrate/nth|asg/lifecycle|console/view|tracing)$|^internal/awssetup/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "decisions are pure: facts and time are their input",
 	},

@@ -32,6 +32,7 @@ var packagesOffPath = map[string]string{
 // filesOffPath are the other files of the packages of the path, with the reason why a
 // reader of the path need not open them.
 var filesOffPath = map[string]string{
+	"internal/record/observe.go":                               "only with mode Observe",
 	"internal/controller/interruption/corroborate.go":          "only before what cannot be undone, and for notices that the instance is gone",
 	"internal/controller/interruption/drill.go":                "only for drills",
 	"internal/controller/interruption/evict/limits.go":         "returns at once while fewer than 200 requests are in flight",

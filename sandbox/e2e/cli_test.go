@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
@@ -22,7 +24,7 @@ var lifeboat = sync.OnceValues(func() (string, error) {
 	return program.Lifeboat(context.Background(), dir)
 })
 
-// cli runs the CLI as an administrator of the sandbox, and returns its output and exit code.
+// cli runs the CLI as an administrator of the sandbox and its account, and returns its output and exit code.
 func (r *rig) cli(args ...string) (string, int) {
 	r.t.Helper()
 	path, err := lifeboat()
@@ -30,7 +32,10 @@ func (r *rig) cli(args ...string) (string, int) {
 		r.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(r.t.Context(), path, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.State().Kubeconfig)
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+r.stateHome())
+	for _, v := range r.State().Env() {
+		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()
@@ -40,6 +45,21 @@ func (r *rig) cli(args ...string) (string, int) {
 	}
 	r.t.Logf("$ lifeboat %q: exit code %d\n%s", args, cmd.ProcessState.ExitCode(), out.String())
 	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// stateHome is a directory in which --sandbox=e2e finds the sandbox.
+func (r *rig) stateHome() string {
+	r.t.Helper()
+	dir := filepath.Dir(r.LifeboatLog())
+	home := filepath.Join(filepath.Dir(dir), "state")
+	all := filepath.Join(home, "lifeboat", "sandbox")
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(dir, filepath.Join(all, r.State().Name)); err != nil && !errors.Is(err, fs.ErrExist) {
+		r.t.Fatal(err)
+	}
+	return home
 }
 
 // mustCLI is cli for a command that has to succeed.

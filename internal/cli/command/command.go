@@ -83,7 +83,7 @@ func Arguments(least, most int, wanted string) cobra.PositionalArgs {
 }
 
 // aCommand is a command of this program inside a text.
-var aCommand = regexp.MustCompile(`\blifeboat (approve|aws|console|doctor|drain|explain|hold|interrupt|migrate|nodegroup|pause|plan|release|report|resume|sandbox|status|support-bundle|uncordon|version|watch)\b`)
+var aCommand = regexp.MustCompile(`\blifeboat (adopt|approve|aws|console|doctor|drain|explain|hold|interrupt|migrate|nodegroup|pause|plan|release|report|resume|sandbox|status|support-bundle|uncordon|version|watch)\b`)
 
 // Rename puts the name that the user calls the program by into a text.
 func Rename(text, name string) string { return aCommand.ReplaceAllString(text, name+" $1") }

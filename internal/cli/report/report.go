@@ -182,6 +182,9 @@ func spare(in *v1beta1.Interruption) *float64 {
 
 func notes(in *v1beta1.Interruption, row Interruption) []string {
 	var all []string
+	if text := compared(in); text != "" {
+		all = append(all, text)
+	}
 	if row.PodsLost > 0 {
 		all = append(all, fmt.Sprintf("%d pods were still on the node when its instance stopped", row.PodsLost))
 	}

@@ -23,7 +23,7 @@ func (f *facts) decide(observe bool) (policy.Decision, bool) {
 	})
 	f.pause = pause
 	if observe {
-		d.Message = "nothing is done, because the controller runs with mode Observe; with mode Act: " + d.Message
+		d.Message = record.ObserveMessage + d.Message
 	}
 	return d, ok
 }
