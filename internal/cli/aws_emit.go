@@ -47,6 +47,10 @@ controller's IAM role.`,
   lifeboat aws emit --shared-topic lifeboat-shared > lifeboat-shared.yaml
   lifeboat aws emit --cluster prod --shared-topic lifeboat-shared > lifeboat-prod.yaml
 
+  # Queue, rules, role and chart as one Terraform module
+  lifeboat aws emit --cluster prod --format terraform --identity pod-identity \
+    --chart oci://registry.example/charts/lifeboat > lifeboat-prod.tf.json
+
   # Also create the controller's role, and associate it with its service account
   lifeboat aws emit --cluster prod --identity pod-identity > lifeboat.yaml
   aws cloudformation deploy --stack-name lifeboat-prod --template-file lifeboat.yaml --capabilities CAPABILITY_IAM`,
@@ -79,6 +83,7 @@ controller's IAM role.`,
 	flags.StringVar(&format, "format", formatCloudFormation, "template format: cloudformation (YAML, or JSON with -o json), terraform (JSON syntax), or json (for your own tools)")
 	flags.StringVar(&role.Identity, "identity", "", "also create the controller's IAM role, for this way to get credentials: pod-identity (EKS Pod Identity) or irsa (the OIDC provider of the cluster, with --oidc-issuer)")
 	flags.StringVar(&role.Issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for --identity irsa (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
+	flags.StringVar(&role.Chart, "chart", "", "with --identity and --format terraform: also install Lifeboat's chart, a path or an oci:// reference")
 	flags.BoolVar(&role.Canary, "canary", false, "with --identity: add the permissions to send probes through the rules and the queue")
 	flags.StringVar(&role.KarpenterQueue, "karpenter-queue", "", "with --identity: add the permissions to forward notices to Karpenter's own queue of this name")
 	return cmd
@@ -88,7 +93,9 @@ controller's IAM role.`,
 func checkRole(r emit.Role, format string) error {
 	switch {
 	case r.Identity == "" && r != (emit.Role{}):
-		return usageErrorf("--oidc-issuer, --canary and --karpenter-queue are about the controller's role: add --identity pod-identity or --identity irsa")
+		return usageErrorf("--oidc-issuer, --canary, --karpenter-queue and --chart are about the controller and its role: add --identity pod-identity or --identity irsa")
+	case r.Chart != "" && format != formatTerraform:
+		return usageErrorf("--chart writes a helm_release for Terraform: add --format terraform, or install the chart with Helm")
 	case r.Identity == "":
 		return nil
 	case r.Identity != emit.PodIdentity && r.Identity != emit.IRSA:

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,10 +33,16 @@ func TestReplicaTakesOverFromKilledLeader(t *testing.T) {
 
 	r.reclaim(interrupted)
 	r.reaches(interrupted.ID, v1beta1.PhaseDraining, 30*time.Second)
+	killed := time.Now()
 	leader.Kill9()
 	r.leader(first)
 	record := r.reaches(interrupted.ID, v1beta1.PhaseDrained, 80*time.Second)
 	r.checkDrain(records, interrupted, pods, record)
+	after := records.where(func(a podRecord) bool { return a.asked.After(killed) })
+	slices.SortFunc(after, func(a, b podRecord) int { return a.asked.Compare(b.asked) })
+	if len(after) > 0 { // on a slow machine the leader may have been killed after the last eviction
+		t.Logf("FIGURES the other replica evicted its first pod %s after the leader was killed", after[0].asked.Sub(killed).Round(time.Second))
+	}
 }
 
 // replica starts lifeboatd with leader election, as the chart's ServiceAccount.

@@ -72,13 +72,17 @@ func shortHash(group string) string {
 	return hex.EncodeToString(digest[:5])
 }
 
-// cfnHook depends on the rule for its events, so that no instance waits before the
-// rule exists. CloudFormation adds the hook to an existing group. A hook of a group
+// cfnHook depends on the rule for its events, or on the subscription to the shared topic, so that no
+// instance waits before the events arrive. CloudFormation adds the hook to an existing group. A hook of a group
 // in the same template must be in its LifecycleHookSpecificationList.
 func cfnHook(w awssetup.Wiring, h hook) (name string, resource object) {
-	rule, _ := w.Delivers(awssetup.RoleAutoScalingLifecycle)
+	after := cfnSubscription
+	if w.Topic == "" {
+		rule, _ := w.Delivers(awssetup.RoleAutoScalingLifecycle)
+		after = cfnName(rule.Role)
+	}
 	return h.suffix + "Hook" + shortHash(h.Group), object{
-		"Type": "AWS::AutoScaling::LifecycleHook", "DependsOn": []string{cfnName(rule.Role)},
+		"Type": "AWS::AutoScaling::LifecycleHook", "DependsOn": []string{after},
 		"Properties": object{
 			"AutoScalingGroupName": h.Group, "LifecycleHookName": h.Name, "LifecycleTransition": h.Transition,
 			"HeartbeatTimeout": h.Timeout, "DefaultResult": h.Result,
@@ -94,8 +98,12 @@ func (t tf) tfHook(h hook) (name string, resource, initial object) {
 	initial = object{
 		"name": h.Name, "lifecycle_transition": h.Transition, "heartbeat_timeout": h.Timeout, "default_result": h.Result,
 	}
-	rule, _ := t.w.Delivers(awssetup.RoleAutoScalingLifecycle)
-	resource = object{"autoscaling_group_name": h.Group, "depends_on": []string{"aws_cloudwatch_event_target." + label(rule.Name)}}
+	after := "aws_sns_topic_subscription." + t.label
+	if t.w.Topic == "" {
+		rule, _ := t.w.Delivers(awssetup.RoleAutoScalingLifecycle)
+		after = "aws_cloudwatch_event_target." + label(rule.Name)
+	}
+	resource = object{"autoscaling_group_name": h.Group, "depends_on": []string{after}}
 	for key, value := range initial {
 		resource[key] = value
 	}

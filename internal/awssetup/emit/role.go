@@ -26,6 +26,8 @@ type Role struct {
 	// Canary and KarpenterQueue add the permissions for probes, and for Karpenter's queue.
 	Canary         bool
 	KarpenterQueue string
+	// Chart is the chart that Terraform installs with the role: a path or an oci:// reference; empty: none.
+	Chart string
 }
 
 // documents returns the trust policy and the permissions of the role.

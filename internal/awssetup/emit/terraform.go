@@ -49,6 +49,9 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 		"resource": resources,
 		"output":   outputs,
 	}
+	if p.Role.Chart != "" {
+		t.tfAddRelease(p.Role, document, resources)
+	}
 	if data := p.data(label); len(data) > 0 {
 		document["data"] = data
 	}

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	cfnTopic       = "Topic"
-	cfnTopicPolicy = "TopicPolicy"
+	cfnTopic        = "Topic"
+	cfnTopicPolicy  = "TopicPolicy"
+	cfnSubscription = "Subscription"
 )
 
 // subscription returns the decoded redrive policy of the queue's subscription.
@@ -52,7 +53,7 @@ func cfnSubscribe(w awssetup.Wiring, resources object, text func(string) any) er
 	if err != nil {
 		return err
 	}
-	resources["Subscription"] = object{
+	resources[cfnSubscription] = object{
 		"Type": "AWS::SNS::Subscription", "DependsOn": []string{cfnDeadLetterPolicy, cfnQueuePolicy},
 		"Properties": object{
 			"TopicArn": text(w.TopicARN(w.Topic)), "Protocol": "sqs", "Endpoint": text(w.QueueARN()),
