@@ -6,16 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -36,13 +40,32 @@ func pools() map[string]*v1beta1.InterruptionPolicySpec {
 		}
 		return &v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{r}}
 	}
+	limited := change(v1beta1.Rule{}) // an hour before the stop, by default
+	limited.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 	return map[string]*v1beta1.InterruptionPolicySpec{
 		"databases": change(v1beta1.Rule{Approval: v1beta1.ApprovalRequired, NotBefore: &metav1.Duration{Duration: 30 * 24 * time.Hour}}),
 		"ledger":    change(v1beta1.Rule{Action: v1beta1.ActionIgnore}),
 		"nightly":   change(v1beta1.Rule{Window: &v1beta1.Window{Schedule: "0 2 1 * *", Duration: metav1.Duration{Duration: time.Hour}}}),
+		"limited":   limited,
+		// A policy that begins at once. do-not-disrupt on the node, or on the pod, still keeps the pod.
+		"eager":     change(v1beta1.Rule{NotBefore: &metav1.Duration{Duration: 30 * 24 * time.Hour}}),
+		"protected": change(v1beta1.Rule{NotBefore: &metav1.Duration{Duration: 30 * 24 * time.Hour}}),
+		"batch":     change(v1beta1.Rule{NotBefore: &metav1.Duration{Duration: 30 * 24 * time.Hour}}),
 		"held":      nil,
 		"web":       nil,
 	}
+}
+
+// protect sets do-not-disrupt: on the nodes of the NodePool protected, and on the pods of batch.
+func protect(name string, pool *unstructured.Unstructured, app *appsv1.Deployment) error {
+	yes := map[string]string{v1beta1.AnnotationKarpenterDoNotDisrupt: "true"}
+	switch name {
+	case "protected":
+		return unstructured.SetNestedStringMap(pool.Object, yes, "spec", "template", "metadata", "annotations")
+	case "batch":
+		maps.Copy(app.Spec.Template.Annotations, yes)
+	}
+	return nil
 }
 
 // The controllers of Karpenter that delete NodeClaims for interruptions, as its log names them.
@@ -55,19 +78,22 @@ const (
 // polls EC2. AWS plans to stop an instance of each NodePool, in twelve days.
 func TestKarpenterGuard(t *testing.T) {
 	t.Parallel()
-	g := newGuardRig(t)
-	guarded := []string{"databases", "ledger", "nightly"}
+	g := newGuardRig(t, pools())
+	guarded := []string{"databases", "ledger", "nightly", "limited", "protected"}
+	moving := []string{"eager", "batch"} // Lifeboat begins at once
 	// Karpenter receives the events first, while lifeboatd is stopped.
 	if err := g.StopLifeboat(); err != nil {
 		t.Fatal(err)
 	}
-	g.planStops(append(guarded, "web")...)
-	g.waitRefused(queueReader, guarded...)
+	g.planStops(slices.Concat(guarded, moving, []string{"web"})...)
+	g.waitRefused(queueReader, slices.Concat(guarded, moving)...)
 	g.waitDeleted("web") // nothing guards it
 	if err := g.StartLifeboat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	g.waitRecorded(guarded...)
+	g.waitDeleted("eager") // by Lifeboat, once its pod has left
+	g.handedOver("eager")
 
 	// Lifeboat receives the event first. Karpenter finds it at its start, when it polls.
 	if err := g.StopKarpenter(); err != nil {
@@ -79,7 +105,8 @@ func TestKarpenterGuard(t *testing.T) {
 	if err := g.StartKarpenter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.waitRefused(statusPoller, append(guarded, "held")...)
+	g.waitRefused(statusPoller, append(guarded, "held", "batch")...)
+	g.waitsForPod("batch")
 	for _, pool := range append(guarded, "held") {
 		if node, err := g.node(t.Context(), g.instances[pool]); err != nil || node.Spec.Unschedulable || len(node.Spec.Taints) > 0 {
 			t.Errorf("the node of %s is touched: %+v, %v", pool, node.Spec, err)
@@ -88,10 +115,7 @@ func TestKarpenterGuard(t *testing.T) {
 
 	g.approve("databases") // Lifeboat drains, and hands the node over
 	g.waitDeleted("databases")
-	in := g.reaches(g.instances["databases"].ID, v1beta1.PhaseCompleted, 2*time.Minute)
-	if d := in.Status.Drain; d == nil || d.NodeClaimDeletion == nil || d.NodeClaimDeletion.DeletedTime == nil || d.Pods.Moved != 1 {
-		t.Errorf("drain %+v", d)
-	}
+	g.handedOver("databases")
 	g.scale("nightly", 0) // Karpenter removes the empty node
 	g.waitDeleted("nightly")
 	node, err := g.node(t.Context(), g.instances["held"])
@@ -118,16 +142,43 @@ func TestKarpenterGuard(t *testing.T) {
 	g.waitDeleted("ledger")
 }
 
+// handedOver waits until an Interruption is completed, and checks that Lifeboat deleted the NodeClaim after the drain.
+func (g *guardRig) handedOver(pool string) {
+	g.t.Helper()
+	in := g.reaches(g.instances[pool].ID, v1beta1.PhaseCompleted, 2*time.Minute)
+	if d := in.Status.Drain; d == nil || d.NodeClaimDeletion == nil || d.NodeClaimDeletion.DeletedTime == nil || d.Pods.Moved != 1 {
+		g.t.Errorf("the drain of %s: %+v", pool, d)
+	}
+}
+
+// waitsForPod checks that Lifeboat has cordoned a node, and that its pod and its NodeClaim stay.
+func (g *guardRig) waitsForPod(pool string) {
+	g.t.Helper()
+	g.until("the node of "+pool+" to be cordoned", time.Minute, func(ctx context.Context) (bool, error) {
+		node, err := g.node(ctx, g.instances[pool])
+		return err == nil && node.Spec.Unschedulable, err
+	})
+	if claim := g.claim(g.t.Context(), pool); claim == nil || claim.GetDeletionTimestamp() != nil {
+		g.t.Errorf("the NodeClaim of %s is deleted, although its pod must not be disrupted", pool)
+	}
+	for _, p := range g.podsOn(g.instances[pool]) {
+		if p.Labels["app"] == pool && p.DeletionTimestamp == nil {
+			return
+		}
+	}
+	g.t.Errorf("the pod of %s must not be disrupted, and has left", pool)
+}
+
 // guardRig is a rig with a node in each of the NodePools.
 type guardRig struct {
 	*rig
 	instances map[string]ec2.Instance // by NodePool
 }
 
-func newGuardRig(t *testing.T) *guardRig {
+func newGuardRig(t *testing.T, pools map[string]*v1beta1.InterruptionPolicySpec) *guardRig {
 	t.Helper()
 	g := &guardRig{rig: newKarpenterRig(t, sandbox.Options{KarpenterGuard: true, KarpenterQueue: "karpenter", KarpenterOwnQueue: true}), instances: map[string]ec2.Instance{}}
-	for name, spec := range pools() {
+	for name, spec := range pools {
 		if spec != nil {
 			spec.Nodes.NodePools = []string{name}
 			g.apply(&v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec})
@@ -137,20 +188,23 @@ func newGuardRig(t *testing.T) *guardRig {
 			t.Fatal(err)
 		}
 		pool.SetName(name)
-		g.apply(pool)
 		app := deployment(name, 1, 0)
+		if err := protect(name, pool, app); err != nil {
+			t.Fatal(err)
+		}
+		g.apply(pool)
 		app.Spec.Template.Spec.NodeSelector = map[string]string{"karpenter.sh/nodepool": name}
 		app.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		g.apply(app)
 	}
-	for name := range pools() {
+	for name := range pools {
 		g.untilRunning(name, 1)
 	}
 	for _, in := range g.EC2().Instances() {
 		g.until("node "+in.PrivateDNSName+" to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return g.initialised(ctx, in) })
 		g.instances[in.Tags["karpenter.sh/nodepool"]] = in
 	}
-	for name, spec := range pools() {
+	for name, spec := range pools {
 		g.until("the guard of "+name, time.Minute, func(ctx context.Context) (bool, error) {
 			claim := g.claim(ctx, name)
 			return claim != nil && (claim.GetAnnotations()[v1beta1.AnnotationGuardedUntil] != "") == (spec != nil), nil
