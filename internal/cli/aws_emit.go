@@ -57,8 +57,7 @@ controller's IAM role.`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.given(cmd)
-			alone := f.cluster == "" && f.topic != ""
-			if err := f.checkEmit(alone, role); err != nil {
+			if err := f.checkEmit(role); err != nil {
 				return err
 			}
 			if err := checkRole(role, format); err != nil {
@@ -110,9 +109,9 @@ func checkRole(r emit.Role, format string) error {
 	return nil
 }
 
-// checkEmit checks the flags. alone says that the topic is all that is asked for.
-func (f *awsFlags) checkEmit(alone bool, r emit.Role) error {
-	if !alone {
+// checkEmit checks the flags. Without a cluster, the topic is all that is asked for.
+func (f *awsFlags) checkEmit(r emit.Role) error {
+	if f.cluster != "" || f.topic == "" {
 		return f.check()
 	}
 	if f.groups != "" || len(f.senders) > 0 || r != (emit.Role{}) {

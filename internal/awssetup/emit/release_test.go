@@ -80,12 +80,15 @@ func valuePaths(t *testing.T, template string) []string {
 			}
 		}
 	}
-	hclsyntax.VisitAll(parsed.(hclsyntax.Node), func(n hclsyntax.Node) hcl.Diagnostics {
+	diags = hclsyntax.VisitAll(parsed.(hclsyntax.Node), func(n hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "yamlencode" {
 			collect("", call.Args[0].(*hclsyntax.ObjectConsExpr))
 		}
 		return nil
 	})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
 	slices.Sort(paths)
 	return paths
 }
@@ -102,15 +105,14 @@ func chartValues(t *testing.T) func(path string) bool {
 		t.Fatal(err)
 	}
 	return func(path string) bool {
-		values, found := any(all), true
+		values := any(all)
 		for _, key := range strings.Split(path, ".") {
-			inner, ok := values.(map[string]any)
+			inner, _ := values.(map[string]any)
+			value, ok := inner[key]
 			if !ok {
 				return false
 			}
-			if values, found = inner[key]; !found {
-				return false
-			}
+			values = value
 		}
 		return true
 	}
