@@ -84,16 +84,16 @@ func TestConsoleAdmitsOnlyNamedClients(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "console.allowFrom is empty: write the addresses of the API server") {
 		t.Errorf("without allowFrom: %v", err)
 	}
-	for _, o := range find(render(t, with(t, withConsole)).Objects, "NetworkPolicy") {
-		var p networkingv1.NetworkPolicy
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p); err != nil {
-			t.Fatal(err)
-		}
-		in := p.Spec.Ingress
-		if len(in) != 2 || in[0].Ports[0].Port.IntValue() != 8474 || len(in[0].From) != 1 || in[0].From[0].IPBlock.CIDR != "10.0.0.0/16" || in[1].Ports[0].Port.IntValue() != 8475 {
-			t.Errorf("ingress %+v", in)
-		}
-		return
+	found := find(render(t, with(t, withConsole)).Objects, "NetworkPolicy")
+	if len(found) != 1 {
+		t.Fatalf("there are %d NetworkPolicies", len(found))
 	}
-	t.Error("there is no NetworkPolicy")
+	var p networkingv1.NetworkPolicy
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found[0].Object, &p); err != nil {
+		t.Fatal(err)
+	}
+	in := p.Spec.Ingress
+	if len(in) != 2 || in[0].Ports[0].Port.IntValue() != 8474 || len(in[0].From) != 1 || in[0].From[0].IPBlock.CIDR != "10.0.0.0/16" || in[1].Ports[0].Port.IntValue() != 8475 {
+		t.Errorf("ingress %+v", in)
+	}
 }
