@@ -37,6 +37,10 @@ func TestControllerChangesOnlyOwnPodFields(t *testing.T) {
 		return err == nil, err
 	})
 	t.Cleanup(func() { remove(t, pod) })
+	until(t, "the policy to apply", func() (bool, error) { // an API server reads policies seconds later
+		err := edit(t, controller, pod, func(p *corev1.Pod) { p.Labels["app"] = "bank" })
+		return err != nil, err
+	})
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
 		want   string
@@ -71,10 +75,17 @@ func TestControllerChangesOnlyOwnNodeFields(t *testing.T) {
 	before := node.DeepCopy()
 	node.Labels["pool"] = "a"
 	metav1.SetMetaDataAnnotation(&node.ObjectMeta, "karpenter.sh/do-not-disrupt", "true")
+	// Without another annotation, the patch that removes the last one would remove all, also those that
+	// Kubernetes' own controllers add meanwhile.
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, "example.com/stays", "true")
 	node.Spec.Taints = []corev1.Taint{{Key: "example.com/gpu", Effect: corev1.TaintEffectNoSchedule}}
 	if err := admin(t).Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
+	until(t, "the policy to apply", func() (bool, error) { // an API server reads policies seconds later
+		err := edit(t, controller, node, func(n *corev1.Node) { n.Labels["pool"] = "b" })
+		return err != nil, err
+	})
 	interrupted := corev1.Taint{Key: v1beta1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}
 	for name, test := range map[string]struct {
 		change func(*corev1.Node)
