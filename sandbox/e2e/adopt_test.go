@@ -193,8 +193,8 @@ func (r *cutOverRig) runPods(ctx context.Context) {
 func (r *cutOverRig) wantedQueue(ctx context.Context) (string, bool) {
 	var d appsv1.Deployment
 	var pods corev1.PodList
-	if errors.Join(r.client.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "karpenter"}, &d),
-		r.client.List(ctx, &pods, client.InNamespace("kube-system"), client.MatchingLabels(d.Spec.Selector.MatchLabels))) != nil {
+	if r.client.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "karpenter"}, &d) != nil ||
+		r.client.List(ctx, &pods, client.InNamespace("kube-system"), client.MatchingLabels(d.Spec.Selector.MatchLabels)) != nil {
 		return "", false
 	}
 	want := d.Spec.Template.Spec.Containers[0].Env[0].Value
