@@ -74,13 +74,12 @@ func (r *rig) hasLine(ctx context.Context, l logLine) (bool, error) {
 	case "Lifeboat's metric":
 		return r.metric(l.text, "") > 0, nil
 	}
-	kind := l.where[strings.LastIndex(l.where, " ")+1:]
 	var events corev1.EventList
 	if err := r.client.List(ctx, &events); err != nil {
 		return false, err
 	}
 	for _, e := range events.Items {
-		if e.InvolvedObject.Kind == kind && e.Reason == l.text {
+		if strings.Contains(l.where, e.InvolvedObject.Kind) && e.Reason == l.text {
 			return true, nil
 		}
 	}
