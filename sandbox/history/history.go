@@ -46,7 +46,8 @@ type Workload struct {
 // Policy is an InterruptionPolicy for the nodes of the team.
 type Policy struct {
 	Name, Kind, Action string
-	Surge              bool
+	// Evict is true if the pods are evicted; by default they are surged.
+	Evict bool
 }
 
 // EventKind is what happens.

@@ -31,7 +31,7 @@ func Random(seed uint64, faults []string, size int) History {
 	}
 	for _, kind := range []string{"SpotInterruption", "ScheduledChange", "RebalanceRecommendation"} {
 		if g.chance(40) {
-			h.Policies = append(h.Policies, Policy{Name: fmt.Sprintf("p%d", len(h.Policies)), Kind: kind, Action: g.action(), Surge: g.chance(40)})
+			h.Policies = append(h.Policies, Policy{Name: fmt.Sprintf("p%d", len(h.Policies)), Kind: kind, Action: g.action(), Evict: g.chance(40)})
 		}
 	}
 	h.Events = append(g.notices(h.Nodes, 3*size), g.faults(faults)...)

@@ -91,8 +91,8 @@ func (p Policy) yaml() string {
 	if p.Kind == "ScheduledChange" {
 		lines = append(lines, "    notBefore: 24h")
 	}
-	if p.Surge && p.Action == "Drain" {
-		lines = append(lines, "    strategy: Surge")
+	if p.Evict && p.Action == "Drain" {
+		lines = append(lines, "    strategy: Evict")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
