@@ -31,10 +31,12 @@ func TestKarpenterAvoidsForwardedOffering(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newKarpenterRig(t, sandbox.Options{KarpenterQueue: "karpenter"})
+			url := "" // the sandbox forwards otherwise
 			if forwarded {
-				if err := r.RestartLifeboat(t.Context(), "--karpenter-queue-url="+r.State().KarpenterQueueURL); err != nil {
-					t.Fatal(err)
-				}
+				url = r.State().KarpenterQueueURL
+			}
+			if err := r.RestartLifeboat(t.Context(), "--karpenter-queue-url="+url); err != nil {
+				t.Fatal(err)
 			}
 			interrupted, next := r.launchesAfterReclaim(forwarded)
 			if again := next.Zone == interrupted.Zone; again == forwarded {
