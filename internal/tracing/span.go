@@ -24,23 +24,22 @@ type history struct {
 }
 
 func newHistory(in *v1beta1.Interruption, begin, end time.Time) *history {
-	s := &history{seed: string(in.UID), trace: TraceID(in), begin: begin, end: end}
-	if in.Status.Since != nil {
-		s.seed += "/" + in.Status.Since.UTC().Format(time.RFC3339Nano)
+	return &history{seed: seedOf(in), trace: TraceID(in), begin: begin, end: end}
+}
+
+func seedOf(in *v1beta1.Interruption) string {
+	if in.Status.Since == nil {
+		return string(in.UID)
 	}
-	return s
+	return string(in.UID) + "/" + in.Status.Since.UTC().Format(time.RFC3339Nano)
 }
 
 // TraceID is the id of an Interruption's trace: its UID without hyphens. A later interruption that
 // the same object records has a hash.
 func TraceID(in *v1beta1.Interruption) []byte {
-	seed := string(in.UID)
-	if in.Status.Since == nil {
-		if id, err := hex.DecodeString(strings.ReplaceAll(seed, "-", "")); err == nil && len(id) == 16 {
-			return id
-		}
-	} else {
-		seed += "/" + in.Status.Since.UTC().Format(time.RFC3339Nano)
+	seed := seedOf(in)
+	if id, err := hex.DecodeString(strings.ReplaceAll(seed, "-", "")); err == nil && len(id) == 16 {
+		return id
 	}
 	hash := sha256.Sum256([]byte(seed))
 	return hash[:16]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,7 +25,7 @@ const (
 	// queueSize is the number of interruptions whose spans wait for the collector: a storm of 1,000
 	// fits.
 	queueSize = 1024
-	// recent is how long before the start of this process an interruption may have finished, so
+	// recent is how long before this process became the leader an interruption may have finished, so
 	// that its spans are sent. The last leader may have sent them already: the ids are the same.
 	recent = 10 * time.Minute
 )
@@ -45,13 +46,15 @@ type Options struct {
 // Controller queues the spans of Interruptions that finish.
 type Controller struct {
 	o     Options
-	since time.Time
 	queue chan job
 	spans *prometheus.CounterVec
 
 	mu sync.Mutex
-	// sent has what was queued since the start, by Interruption, with its completion time.
-	sent map[types.NamespacedName]finish
+	// since is when the oldest interruption finished whose spans are sent; zero: this process was not
+	// the leader yet.
+	since time.Time
+	// sent has what was queued since then, by the name of the Interruption, with its completion time.
+	sent map[string]finish
 }
 
 type finish struct {
@@ -83,9 +86,7 @@ func Definitions() []metric.Definition { return []metric.Definition{spansTotal} 
 
 // New returns the controller.
 func New(o Options) (*Controller, error) {
-	c := &Controller{
-		o: o, since: o.Clock().Add(-recent), queue: make(chan job, queueSize), spans: spansTotal.NewCounters(), sent: map[types.NamespacedName]finish{},
-	}
+	c := &Controller{o: o, queue: make(chan job, queueSize), spans: spansTotal.NewCounters(), sent: map[string]finish{}}
 	return c, metric.Register(o.Registerer, "spans", c.spans)
 }
 
@@ -100,9 +101,11 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		For(&v1beta1.Interruption{}).
 		Complete(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			var in v1beta1.Interruption
-			if err := reader.Get(ctx, r.NamespacedName, &in); err != nil {
-				c.forget(r.NamespacedName) // it is deleted; after another error the next change repeats it
+			if err := reader.Get(ctx, r.NamespacedName, &in); apierrors.IsNotFound(err) {
+				c.forget(r.Name)
 				return reconcile.Result{}, nil
+			} else if err != nil {
+				return reconcile.Result{}, err
 			}
 			c.take(ctx, &in)
 			return reconcile.Result{}, nil
@@ -111,15 +114,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // take queues the spans of an Interruption that finished, once.
 func (c *Controller) take(ctx context.Context, in *v1beta1.Interruption) {
-	if !notice.Finished(in) || in.Status.CompletionTime.Time.Before(c.since) {
-		return
-	}
-	key, end := types.NamespacedName{Name: in.Name}, finish{in.UID, in.Status.CompletionTime.UTC()}
-	c.mu.Lock()
-	known := c.sent[key] == end
-	c.sent[key] = end
-	c.mu.Unlock()
-	if known {
+	if !c.isNew(in) {
 		return
 	}
 	j := job{name: in.Name, spans: tracing.Spans(in)}
@@ -131,10 +126,27 @@ func (c *Controller) take(ctx context.Context, in *v1beta1.Interruption) {
 	}
 }
 
-func (c *Controller) forget(key types.NamespacedName) {
+// isNew reports whether an Interruption has finished and its spans were not queued, and remembers it.
+// Only the leader reconciles, so the first call is at most moments after this process became it.
+func (c *Controller) isNew(in *v1beta1.Interruption) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.sent, key)
+	if c.since.IsZero() {
+		c.since = c.o.Clock().Add(-recent)
+	}
+	if !notice.Finished(in) || in.Status.CompletionTime.Time.Before(c.since) {
+		return false
+	}
+	end := finish{in.UID, in.Status.CompletionTime.UTC()}
+	known := c.sent[in.Name] == end
+	c.sent[in.Name] = end
+	return !known
+}
+
+func (c *Controller) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sent, name)
 }
 
 func (c *Controller) count(outcome string, n int) {

@@ -92,9 +92,25 @@ func TestEachInterruptionIsSentOnce(t *testing.T) {
 		if len(to.names) != 2 {
 			t.Errorf("sent %v", to.names)
 		}
-		c.forget(types.NamespacedName{Name: "i-1"})
+		c.forget("i-1")
 		if len(c.sent) != 0 {
 			t.Errorf("%d deleted Interruptions are remembered", len(c.sent))
+		}
+	})
+}
+
+// A replica that becomes the leader hours after its start must not send again what the leader before
+// it has sent.
+func TestLateLeaderSendsRecentInterruptions(t *testing.T) {
+	to := &sender{}
+	run(t, to, func(t *testing.T, c *Controller) {
+		time.Sleep(5 * time.Hour)
+		for _, in := range []*v1beta1.Interruption{finished("i-old", time.Hour), finished("i-recent", time.Minute)} {
+			c.take(t.Context(), in)
+		}
+		synctest.Wait()
+		if c.counted(outcomeSent) != 1 {
+			t.Errorf("%d spans are sent, want those of i-recent", c.counted(outcomeSent))
 		}
 	})
 }
