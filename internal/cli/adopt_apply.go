@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/internal/adopt"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 // rolloutPoll is the time between two reads of Karpenter's Deployment.
@@ -43,7 +43,7 @@ func (s *session) adoptionApply(ctx context.Context, f adoptionFlags) error {
 		}
 		return fmt.Errorf("lifeboat stopped during the change (%s), so Karpenter reads its queue %s again", why, was)
 	}
-	return a.finish(ctx, "Karpenter reads no queue, and Lifeboat handles interruptions.\n"+
+	return a.finish("Karpenter reads no queue, and Lifeboat handles interruptions.\n" +
 		fmt.Sprintf("`%s adopt karpenter undo` is the way back, as long as Karpenter's queue and rules exist.\n", s.name))
 }
 
@@ -60,7 +60,7 @@ func (s *session) adoptionUndo(ctx context.Context, f adoptionFlags) error {
 	if err := a.set(ctx, cmp.Or(a.facts.Karpenter.Queue, a.facts.Karpenter.Was)); err != nil {
 		return err
 	}
-	return a.finish(ctx, "Karpenter reads its queue. Lifeboat receives notices too, until you stop it: that is safe from now on.\n")
+	return a.finish("Karpenter reads its queue. Lifeboat receives notices too, until you stop it: that is safe from now on.\n")
 }
 
 // prepare shows the plan, checks that it is safe, and asks. It reports whether there is a change to make by this
@@ -131,7 +131,7 @@ func (a *adoption) set(ctx context.Context, queue string) error {
 		if a.facts.Tool == adopt.Helm {
 			err = a.runHelm(ctx, append(a.facts.HelmArgs(queue), a.helmConnection()...))
 		} else {
-			err = a.patchQueue(ctx, queue)
+			err = a.patchQueue(ctx, d, queue)
 		}
 		if err != nil {
 			return err
@@ -141,11 +141,7 @@ func (a *adoption) set(ctx context.Context, queue string) error {
 }
 
 // patchQueue writes the variable of Karpenter's Deployment, and remembers the former value with it in one request.
-func (a *adoption) patchQueue(ctx context.Context, queue string) error {
-	d, err := a.kube.karpenterDeployment(ctx)
-	if err != nil {
-		return err
-	}
+func (a *adoption) patchQueue(ctx context.Context, d *appsv1.Deployment, queue string) error {
 	before := d.DeepCopy()
 	container := &d.Spec.Template.Spec.Containers[0]
 	for i := range d.Spec.Template.Spec.Containers {
@@ -236,16 +232,11 @@ func (a *adoption) stopped(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, f := range found {
-		if f.Severity == finding.Broken {
-			return f.Problem
-		}
-	}
-	return ""
+	return strings.Join(unready(found, false), "; ")
 }
 
 // finish reports the end of a change.
-func (a *adoption) finish(_ context.Context, text string) error {
+func (a *adoption) finish(text string) error {
 	a.replan()
 	if a.isJSON() {
 		applied := true

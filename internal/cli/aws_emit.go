@@ -80,12 +80,18 @@ controller's IAM role.`,
 	flags.StringVar(&f.account, "account", "", "AWS account (default: the account where the template is applied)")
 	flags.StringVar(&f.region, "region", "", "AWS region (default: the region where the template is applied)")
 	flags.StringVar(&format, "format", formatCloudFormation, "template format: cloudformation (YAML, or JSON with -o json), terraform (JSON syntax), or json (for your own tools)")
+	addRole(cmd, &role)
+	return cmd
+}
+
+// addRole adds the flags about the controller and its role.
+func addRole(cmd *cobra.Command, role *emit.Role) {
+	flags := cmd.Flags()
 	flags.StringVar(&role.Identity, "identity", "", "also create the controller's IAM role, for this way to get credentials: pod-identity (EKS Pod Identity) or irsa (the OIDC provider of the cluster, with --oidc-issuer)")
 	flags.StringVar(&role.Issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for --identity irsa (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
 	flags.StringVar(&role.Chart, "chart", "", "with --identity and --format terraform: also install Lifeboat's chart, a path or an oci:// reference")
 	flags.BoolVar(&role.Canary, "canary", false, "with --identity: add the permissions to send probes through the rules and the queue")
 	flags.StringVar(&role.KarpenterQueue, "karpenter-queue", "", "with --identity: add the permissions to forward notices to Karpenter's own queue of this name")
-	return cmd
 }
 
 // checkRole checks the flags about the controller's role.

@@ -81,7 +81,7 @@ func newPlan(s *session) *cobra.Command {
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&f.replacementTime, "replacement-time", f.replacementTime, "assumed time until the successor of a pod is ready")
-	flags.BoolVar(&f.surge, "surge", f.surge, "value of lifeboatd's flag --surge; false evicts pods that a policy would surge")
+	flags.BoolVar(&f.surge, "surge", f.surge, "value of lifeboatd's flag --surge; false evicts pods that would be surged")
 	flags.DurationVar(&f.margin, "margin", f.margin, "time that lifeboatd keeps between the end of a pod and the deadline")
 	flags.StringVar(&f.zone, "zone", "", "plan all nodes of this zone at once, such as us-east-1b")
 	flags.BoolVar(&f.spot, "spot", false, "plan all spot nodes at once, or those of --zone")

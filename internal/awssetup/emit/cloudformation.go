@@ -33,14 +33,6 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The queues refer to each other. The second one refers to the first by name,
-	// which avoids a circular dependency.
-	sub := func(text string) any {
-		if strings.Contains(text, "${AWS::") {
-			return object{"Fn::Sub": text}
-		}
-		return text
-	}
 	ref := func(text string) any {
 		switch text {
 		case w.QueueARN():
@@ -48,11 +40,13 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		case w.DeadLetterARN():
 			return object{"Fn::GetAtt": []string{cfnDeadLetter, "Arn"}}
 		}
-		return sub(text)
+		return cfnSub(text)
 	}
+	// The queues refer to each other. The second one refers to the first by name,
+	// which avoids a circular dependency.
 	tags := cfnTags(ph.tags(w))
 	resources := object{
-		cfnDeadLetter:       cfnSQS(deadLetter, tags, sub),
+		cfnDeadLetter:       cfnSQS(deadLetter, tags, cfnSub),
 		cfnDeadLetterPolicy: cfnPolicy(deadLetter, cfnDeadLetter, ref),
 		cfnQueue:            cfnSQS(notices, tags, ref),
 		cfnQueuePolicy:      cfnPolicy(notices, cfnQueue, ref),
@@ -84,6 +78,14 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 		"Resources": resources,
 		"Outputs":   outputs,
 	})
+}
+
+// cfnSub lets CloudFormation fill in the placeholders of a text.
+func cfnSub(text string) any {
+	if strings.Contains(text, "${AWS::") {
+		return object{"Fn::Sub": text}
+	}
+	return text
 }
 
 func cfnOutputs() object {

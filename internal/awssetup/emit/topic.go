@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
@@ -116,13 +115,10 @@ func SharedCloudFormation(p Place) ([]byte, error) {
 		return nil, err
 	}
 	ref := func(text string) any {
-		switch {
-		case text == w.TopicARN(w.Topic):
+		if text == w.TopicARN(w.Topic) {
 			return object{"Ref": cfnTopic}
-		case strings.Contains(text, "${AWS::"):
-			return object{"Fn::Sub": text}
 		}
-		return text
+		return cfnSub(text)
 	}
 	tags := cfnTags(ph.sharedTags(w))
 	resources := object{

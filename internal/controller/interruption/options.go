@@ -96,7 +96,7 @@ type Options struct {
 	Clock func() time.Time
 	// Margin is kept between the last call of a pod and a hard deadline.
 	Margin time.Duration
-	// SurgeDisabled evicts pods that a policy would surge.
+	// SurgeDisabled evicts pods that would be surged.
 	SurgeDisabled bool
 	// Observe decides and plans, and leaves nodes, pods, instances and lifecycle hooks alone.
 	Observe bool

@@ -66,7 +66,7 @@ func (s *Survey) checkReplicas(by owner, w *workload, add func(finding.Severity,
 	}
 	fix := fmt.Sprintf("kubectl -n %s scale %s --replicas=2", by.namespace, by.ref())
 	if by.kind == kindDeployment {
-		fix += "; or move it with the strategy Surge of a policy, which starts the successor first"
+		fix += "; Lifeboat starts its successor first, but a storm or a late notice leaves no time for that"
 	}
 	if set.recreate {
 		fix = "its strategy is Recreate, so two replicas possibly cannot run at the same time: in that case run it on on-demand nodes"
