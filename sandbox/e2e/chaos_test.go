@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,10 +24,15 @@ func TestFaultsAreRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	menu := target.Supported()
-	if want := len(chaos.Menu()) - 9; len(menu) != want { // those of Karpenter
-		t.Errorf("%d faults are supported, want %d", len(menu), want)
-	}
+	var menu []chaos.Fault
+	r.until("the agents to be parts of the sandbox", time.Minute, func(context.Context) (bool, error) {
+		menu = target.Supported()
+		want := len(chaos.Menu()) - 9 // those of Karpenter
+		if len(menu) != want {
+			return false, fmt.Errorf("%d faults are supported, want %d", len(menu), want)
+		}
+		return true, nil
+	})
 	for i, f := range menu {
 		// A vanished node takes the pods of the drain below with it.
 		if f.Name == "vanish-node" {

@@ -64,10 +64,10 @@ func (s *Survey) checkReplicas(by owner, w *workload, add func(finding.Severity,
 	if by.kind == kindStatefulSet {
 		down = "while it stops, and then until the new pod is ready"
 	}
-	fix := fmt.Sprintf("kubectl -n %s scale %s --replicas=2", by.namespace, by.ref())
-	if by.kind == kindDeployment {
-		fix += "; Lifeboat starts its successor first, but a storm or a late notice leaves no time for that"
+	if by.kind == kindDeployment && !set.recreate {
+		down += ", unless there is time to start the replacement first"
 	}
+	fix := fmt.Sprintf("kubectl -n %s scale %s --replicas=2", by.namespace, by.ref())
 	if set.recreate {
 		fix = "its strategy is Recreate, so two replicas possibly cannot run at the same time: in that case run it on on-demand nodes"
 	}
