@@ -68,8 +68,9 @@ install | upgrade)
 esac
 `,
 	"aws":       "NOTSERVEDexec REAL \"$@\"\n",
+	"cdk":       "mkdir -p cdk.out && cp template.yaml cdk.out/prod.template.json\n",
 	"kops":      "NOTSERVEDexec REAL\n",
-	"terraform": "NOTSERVEDexec REAL\n",
+	"terraform": "NOTSERVED[ $1 = show ] && exec cat ROOT/internal/doctor/testdata/offline/terraform-plan.json\nexec REAL\n",
 }
 
 // notServedCases ends a wrapper for the commands of notServed.
@@ -116,6 +117,7 @@ const guideFiles = `ln -s ROOT/charts charts
 ln -s ROOT/charts/lifeboat lifeboat-0.1.0.tgz
 cp charts/lifeboat/examples/values-eks-pod-identity.yaml my-values.yaml
 echo x | tee token url routing-key >/dev/null
+ln -s ROOT/sandbox/e2e/testdata/walkthrough-v1beta1.yaml guide.yaml
 kubectl create deployment app --image app --replicas 2 --dry-run=client -o yaml >my-app.yaml
 `
 
@@ -164,6 +166,19 @@ kubectl run held --image app --overrides '{"spec": {"nodeName": "NODE"}}'
 await held kubectl get pods
 lifeboat interrupt NODE --kind scheduled --in 2m
 await Failed kubectl get interruption NAME -o jsonpath='{.status.drain.hooks[*].state}'
+`},
+}
+
+// doctorPage is docs/guides/doctor.md, with templates that users have.
+var doctorPage = guidePage{
+	name: "doctor.md", cluster: "sandbox", blocks: 4,
+	words: []string{`"$QUEUE_ARN"`, "arn:aws:sqs:us-east-1:123456789012:lifeboat-sandbox"},
+	// Version 1 of the AWS CLI ignores AWS_ENDPOINT_URL for SQS.
+	elsewhere: map[string]string{"aws sqs get-queue-attributes": "TestAWSCLI"},
+	before: map[string]string{"lifeboat doctor --offline": `
+mkdir -p templates infra/prod
+lifeboat aws emit --cluster prod | tee template.yaml >templates/prod.yaml
+lifeboat aws emit --cluster prod --format terraform >infra/prod/lifeboat.tf.json
 `},
 }
 
@@ -237,6 +252,27 @@ END
 		name: "self-managed.md", cluster: "sandbox", blocks: 5, nodes: []guideNode{{name: "NODE", labels: "team=a"}},
 		words:  append([]string{"nodes-a", "nodes-c"}, sender...), // aws.md has nodes-a
 		before: map[string]string{"lifeboat aws plan  --cluster prod --groups": "group nodes-c a=b\n"},
+	},
+	doctorPage,
+	guidePage{
+		name: "policy.md", cluster: "sandbox", blocks: 2, manifests: 8, nodes: []guideNode{{name: "NODE", labels: "karpenter.sh/nodepool=databases"}},
+		before: map[string]string{"kubectl get interruptionpolicies": "approvals databases\n"},
+	},
+	guidePage{
+		name: "terminations.md", cluster: "terminations", blocks: 2,
+		nodes: []guideNode{{"NODE", "team=a", "i-0a1b2c3d4e5f60718"}},
+		words: []string{"nodes-a,nodes-b", "nodes-d,nodes-e"}, // aws.md has the others
+		before: map[string]string{
+			"lifeboat aws iam": "group nodes-d a=b\ngroup nodes-e a=b\n",
+			"kubectl get interruptions": `
+lifeboat interrupt NODE --kind scheduled --in 13d
+await Scheduled kubectl get interruptions i-0a1b2c3d4e5f60718
+`,
+		},
+	},
+	guidePage{
+		name: "migrate-karpenter.md", blocks: 5,
+		before: map[string]string{"lifeboat migrate karpenter -f nodepools": "cp guide.yaml nodepools.yaml; kubectl get ec2nodeclasses -o yaml >nodeclasses.yaml\n"},
 	},
 	guidePage{
 		name: "why.md", cluster: "sandbox", blocks: 3, nodes: []guideNode{{"ip-10-0-1-5.ec2.internal", "team=a", "i-0a1b2c3d4e5f60718"}},

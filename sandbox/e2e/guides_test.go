@@ -61,7 +61,7 @@ func (g *guideShell) page(t *testing.T, p guidePage) {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(b.Text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			g.run(t, dir, at, "kubectl apply --server-side --dry-run=server --validate=strict -f "+file)
+			g.run(t, dir, at, "kubectl apply --server-side --force-conflicts --dry-run=server --validate=strict -f "+file)
 		case b.Lang == "sh" && b.NoRun == "" && !startsOneOf(b.Text, p.elsewhere):
 			for start, commands := range p.before {
 				if strings.HasPrefix(b.Text, start) {
@@ -163,9 +163,9 @@ func newGuideShell(r *rig) *guideShell {
 	write(t, exports, r.State().Exports())
 	write(t, g.used, "")
 	for name, path := range map[string]string{
-		"lifeboat": cli, "helm": filepath.Join(clients.Clients, "helm"), "aws": need.Program(t, "aws"), "kops": "false", "terraform": "false",
+		"lifeboat": cli, "helm": filepath.Join(clients.Clients, "helm"), "aws": need.Program(t, "aws"), "kops": "false", "terraform": "false", "cdk": "",
 	} {
-		script := strings.NewReplacer("REAL", path, "EXPORTS", exports, "NOTSERVED", notServedCases(name, g.used)).Replace(guidePrograms[name])
+		script := strings.NewReplacer("ROOT", root, "REAL", path, "EXPORTS", exports, "NOTSERVED", notServedCases(name, g.used)).Replace(guidePrograms[name])
 		write(t, filepath.Join(bin, name), "#!/bin/bash\n"+script)
 	}
 	g.env = []string{
