@@ -471,3 +471,49 @@ func TestApprovalTimeoutStartsAtReceivedTime(t *testing.T) {
 		}
 	}
 }
+
+// A policy can be edited in the middle of a drain. A pod that is gone must not stay in the status, and a
+// surged pod must not stay without its ReplicaSet.
+func TestPolicyEndsDrainAndKeepsCordon(t *testing.T) {
+	cordons := func(w *world) {
+		t.Helper()
+		policy := team(func(s *v1beta1.InterruptionPolicySpec) { s.Rules[0].Action = v1beta1.ActionCordon })
+		var was v1beta1.InterruptionPolicy
+		if err := w.client.Get(t.Context(), types.NamespacedName{Name: "team"}, &was); err != nil {
+			t.Fatal(err)
+		}
+		was.Spec = policy.Spec
+		if err := w.client.Update(t.Context(), &was); err != nil {
+			t.Fatal(err)
+		}
+		w.settle(time.Second)
+		got := w.record().Status
+		if got.Drain != nil || !record.Cordoned(&got) || !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+			t.Errorf("drain %+v, conditions %v, node %+v", got.Drain, got.Conditions, w.node().Spec)
+		}
+	}
+	t.Run("evicted", func(t *testing.T) {
+		w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(*v1beta1.InterruptionPolicySpec) {}))
+		w.settle(time.Second)
+		if len(w.evictions) != 1 || len(record.Drain(&w.record().Status).PendingPods) != 1 {
+			t.Fatalf("evictions %v", w.evictions)
+		}
+		cordons(w)
+	})
+	t.Run("surged", func(t *testing.T) {
+		w, rs := surging(t, v1beta1.StrategySurge)
+		if err := w.client.Create(t.Context(), rs); err != nil {
+			t.Fatal(err)
+		}
+		w.loop.Live = w.client
+		w.settle(time.Second)
+		cordons(w)
+		got := &corev1.Pod{}
+		if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Labels["pod-template-hash"] != "5d9c" || got.Labels[v1beta1.LabelSurged] != "" {
+			t.Errorf("the pod stays without a ReplicaSet: %v", got.Labels)
+		}
+	})
+}

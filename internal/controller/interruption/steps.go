@@ -75,7 +75,7 @@ func stepsFor(a v1beta1.Action) []step {
 	case v1beta1.ActionIgnore:
 		return []step{release, awaitInstanceGone, complete}
 	case v1beta1.ActionCordon:
-		return slices.Concat(begin, []step{markInterrupted}, end)
+		return slices.Concat(begin, []step{markInterrupted, endDrain}, end)
 	case v1beta1.ActionDrain:
 		return slices.Concat(begin, drainNode, []step{awaitVolumeDetachOfGroup}, afterPods, end)
 	case v1beta1.ActionTerminate:

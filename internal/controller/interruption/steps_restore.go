@@ -17,15 +17,8 @@ func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.nextIsDue(p.decision) {
 		return true, nil
 	}
-	if err := p.replacer(p.facts).Release(ctx, p.facts.forCapacity(p.decision), p); err != nil || node == nil {
+	if err := p.undoDrain(ctx); err != nil || node == nil {
 		return err == nil, err
-	}
-	if mutate.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
-		undone, err := mutate.UndoSurges(ctx, p.Client, p.Live, node.Name)
-		if err != nil {
-			return false, fmt.Errorf("returning surged pods to their ReplicaSets: %w", err)
-		}
-		p.outcome.SurgesUndone = undone
 	}
 	p.barrier.setRestored(p.facts.in.Name)
 	changed, err := mutate.Restore(ctx, p.Client, node)
@@ -37,6 +30,29 @@ func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.outcome.Restored = changed
 	return true, nil
+}
+
+// undoDrain releases the replacement, and returns surged pods to their ReplicaSets.
+func (p *pass) undoDrain(ctx context.Context) (err error) {
+	if err := p.replacer(p.facts).Release(ctx, p.facts.forCapacity(p.decision), p); err != nil {
+		return err
+	}
+	if node := p.facts.node; node != nil && mutate.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
+		if p.outcome.SurgesUndone, err = mutate.UndoSurges(ctx, p.Client, p.Live, node.Name); err != nil {
+			return fmt.Errorf("returning surged pods to their ReplicaSets: %w", err)
+		}
+	}
+	return nil
+}
+
+// endDrain ends a drain where the decision is now only to cordon: no pod has to leave.
+func endDrain(ctx context.Context, p *pass) (bool, error) {
+	if record.Begun(&p.facts.was).IsZero() {
+		return true, nil
+	}
+	err := p.undoDrain(ctx)
+	p.outcome.Released = err == nil
+	return err == nil, err
 }
 
 // release restores a node whose drain had begun, where the decision is now to leave it

@@ -16,6 +16,8 @@ func (u *Update) applyEndings(o Outcome) {
 	}
 	if o.Released {
 		u.endDrain()
+	}
+	if o.Released && u.pass.Decision.Action != v1beta1.ActionCordon {
 		u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonNodeRestored, "the deciding notice does not drain the node")
 	}
 }

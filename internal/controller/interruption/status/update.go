@@ -93,7 +93,7 @@ type Outcome struct {
 	// Rescheduled is set once a node whose drain had begun was restored, because the
 	// deadline was moved.
 	Rescheduled bool
-	// Released is set once a node that need not be drained any more was restored.
+	// Released is set once a drain that policy has ended is undone.
 	Released bool
 	// Hooks is the progress of the hooks; nil where no hook was run.
 	Hooks []v1beta1.HookStatus
