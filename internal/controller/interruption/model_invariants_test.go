@@ -48,6 +48,12 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 	if err != nil || in == nil || notice.Finished(in) || now.Sub(i.changed) < behind || r.life == nil || r.bookkeeping.disturbed(now) {
 		return
 	}
+	for _, left := range record.Drain(&in.Status).PendingPods {
+		page := r.bookkeeping.pods[left.UID]
+		if page != nil && !page.gone.IsZero() && now.Sub(page.gone) > 2*behind+r.chaos.held+r.slack() && left.State != "Lost" {
+			r.fail("%s: pod %s is gone since %s, and still pending: %s", key, left.Name, r.bookkeeping.at(page.gone), left.State)
+		}
+	}
 	ready := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady)
 	if ready == nil || ready.Message == "" {
 		r.fail("%s is not finished and does not say what it waits for", key)

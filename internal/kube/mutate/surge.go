@@ -25,9 +25,9 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get
 
 // Surge takes a pod from its ReplicaSet, which starts a successor. The pod keeps serving,
-// because Services do not select by the label that it loses. A pod that is gone, or was already
-// surged, is Asked. The zero Answer means that nothing was done: the pod has changed since it
-// was read, or no ReplicaSet controls it. seen is the ReplicaSet's cached resourceVersion: while
+// because Services do not select by the label that it loses. A pod that was already surged is
+// Asked. The zero Answer means that nothing was done: the pod has changed since it was read, is
+// gone, or no ReplicaSet controls it. The watch of the pod then starts the next pass. seen is the ReplicaSet's cached resourceVersion: while
 // it is unchanged, the ReplicaSet's status does not reflect the surge.
 func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time, seen string) (Answer, error) {
 	if _, ok := pod.Labels[v1beta1.LabelSurged]; ok {
@@ -45,7 +45,7 @@ func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time,
 		appsv1.DefaultDeploymentUniqueLabelKey: nil,
 		v1beta1.LabelSurged:                    &value,
 	}, map[string]*string{v1beta1.AnnotationSurgeOrigin: &surged})
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return Answer{}, nil
 	}
 	return answer(err, "surging", pod)
