@@ -173,7 +173,7 @@ type InterruptionStatus struct {
 	// +optional
 	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
 	// Conditions follow the Kubernetes conventions: Accepted, Cordoned,
-	// Replaced, Drained, Corroborated, WiringDegraded and, computed from them,
+	// Replaced, Drained, Corroborated, WiringDegraded, OutOfService and, computed from them,
 	// Ready.
 	// +listType=map
 	// +listMapKey=type

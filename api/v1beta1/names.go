@@ -29,6 +29,9 @@ const (
 	// ConditionCorroborated is false while the instance, its node and what is said about
 	// it do not agree, so that something irreversible waits. It is present only then.
 	ConditionCorroborated = "Corroborated"
+	// ConditionOutOfService is true while the Node has the out-of-service taint from Lifeboat,
+	// because EC2 says that its instance is stopped or terminated. It is present only after that.
+	ConditionOutOfService = "OutOfService"
 	// ConditionReady is computed from the others. It is true when nothing is
 	// left to do.
 	ConditionReady = "Ready"
@@ -68,6 +71,11 @@ const (
 	ReasonPodsRemaining = "PodsRemaining"
 	// ReasonDrained: no pod is left that had to leave.
 	ReasonDrained = "Drained"
+	// ReasonOutOfService: EC2 says that the instance is stopped or terminated, and the Node got the
+	// taint that has Kubernetes detach its volumes at once.
+	ReasonOutOfService = "OutOfService"
+	// ReasonBackInService: the out-of-service taint was removed.
+	ReasonBackInService = "BackInService"
 	// ReasonNodeRestored: the node is as it was before.
 	ReasonNodeRestored = "NodeRestored"
 	// ReasonCompleted: nothing is left to do.
@@ -192,6 +200,9 @@ const (
 	// AnnotationGuardedUntil on a NodeClaim is the RFC 3339 time until which Karpenter
 	// may not delete it for an interruption. The chart's admission policy reads it.
 	AnnotationGuardedUntil = "lifeboat.dev/guarded-until"
+	// AnnotationOutOfService on a Node says that Lifeboat set the taint
+	// node.kubernetes.io/out-of-service. Its value is the instance that EC2 confirmed to be off.
+	AnnotationOutOfService = "lifeboat.dev/out-of-service"
 	// TaintNotInService keeps pods off a node of an Auto Scaling group until
 	// its instance is in service. Until the launch hook is answered, the group
 	// can still terminate the instance. The kubelet registers with this taint.

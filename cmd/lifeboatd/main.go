@@ -79,6 +79,7 @@ func controller() *cobra.Command {
 	f.BoolVar(&c.Webhooks.Loopback, "webhook-allow-loopback", false, "let webhooks of policies call loopback addresses (for tests)")
 	f.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the leader election lease (default: the pod's namespace)")
 	f.BoolVar(&c.Surge, "surge", true, "start the successors of pods first, where that is safe; false evicts all pods, and needs no permission to patch pods")
+	f.BoolVar(&c.OutOfServiceTaint, "out-of-service-taint", false, "taint the Node of an instance that EC2 says is stopped or terminated as node.kubernetes.io/out-of-service, so that Kubernetes detaches its volumes at once (needs the chart value outOfServiceTaint.enabled)")
 	f.StringVar(&mode, "mode", app.ModeAct, "Act, or Observe: receive notices, decide and report, but change no node, pod or AWS resource")
 	f.DurationVar(&c.Margin, "margin", 10*time.Second, "time to keep between the end of a pod and a hard deadline")
 	f.DurationVar(&c.TTL, "ttl", 24*time.Hour, "time to keep completed Interruptions")

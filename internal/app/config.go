@@ -75,6 +75,9 @@ type Config struct {
 	// Surge lets Lifeboat start the successor of a pod before it evicts the pod. That
 	// needs the permission to patch pods.
 	Surge bool
+	// OutOfServiceTaint has Kubernetes detach the volumes of an instance that EC2 says is stopped
+	// or terminated.
+	OutOfServiceTaint bool
 	// Observe records, decides and reports only: see observe.go.
 	Observe bool
 	// TTL is how long finished Interruptions are kept.

@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/notification"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/outofservice"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policystatus"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/sourcehealth"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
@@ -124,14 +125,14 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		listening.Register(mgr),
 		policystatus.New(mgr.GetClient()).Register(mgr),
 		c.addTracing(mgr),
-		c.addActors(mgr, nodes, groups, recorder, forget, claims, orphaned),
+		c.addActors(mgr, nodes, groups, recorder, forget, claims, orphaned, options.Cloud),
 	)
 }
 
 // addActors adds the controllers that do nothing but act. forget ends the watches for a node, and
 // orphaned has the names of NodeClaims whose Interruption may be gone.
 func (c Config) addActors(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, recorder *events.Recorder,
-	forget func(node string), claims *nodeclaims.Watcher, orphaned <-chan event.TypedGenericEvent[string],
+	forget func(node string), claims *nodeclaims.Watcher, orphaned <-chan event.TypedGenericEvent[string], instances outofservice.Describer,
 ) error {
 	if c.Observe {
 		return nil
@@ -139,6 +140,10 @@ func (c Config) addActors(mgr ctrl.Manager, nodes *nodeindex.Index, groups *grou
 	return errors.Join(
 		nodecleanup.New(nodecleanup.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&nodecleanup.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
+		outofservice.New(outofservice.Options{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodeindex.ListCached(mgr.GetCache()), Cloud: instances, Events: recorder,
+			Clock: time.Now, Enabled: c.OutOfServiceTaint,
+		}).Register(mgr),
 		groups.addLoops(mgr, nodes, recorder, c),
 		c.addClaimGuard(mgr),
 	)

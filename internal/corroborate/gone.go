@@ -20,3 +20,16 @@ func Terminating(i *cloud.Instance) Verdict {
 	}
 	return differ("EC2 says that instance %s is %s", i.ID, i.State)
 }
+
+// PoweredOff decides whether EC2 itself says that an instance has no power, so that its volumes
+// may be detached by force. Unlike for Gone, an instance that EC2 does not know is no proof: a
+// wrong region or account looks the same.
+func PoweredOff(i *cloud.Instance) Verdict {
+	switch {
+	case i == nil:
+		return unknown("EC2 does not know the instance")
+	case i.State == "stopped", i.State == "terminated":
+		return Verdict{Answer: Agree}
+	}
+	return differ("EC2 says that instance %s is %s", i.ID, i.State)
+}

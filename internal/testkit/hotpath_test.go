@@ -89,6 +89,7 @@ var filesOffPath = map[string]string{
 	"internal/intake/sqs/visibility.go":                        "only for messages that are processed for seconds, or stay in the queue",
 	"internal/intake/throttle.go":                              "throttles logs",
 	"internal/kube/mutate/doc.go":                              "the package comment",
+	"internal/kube/mutate/outofservice.go":                     "only for instances that are gone",
 	"internal/kube/nodeindex/all.go":                           "for Auto Scaling groups and the polls",
 	"internal/kube/nodeindex/slim.go":                          "strips nodes before they are cached",
 	"internal/kube/podcache/slim.go":                           "strips pods before they are cached",

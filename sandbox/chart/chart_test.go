@@ -418,3 +418,30 @@ func TestWebhooksAreLimitedByDefault(t *testing.T) {
 		}
 	}
 }
+
+// The admission policy refuses the taint that evicts every pod of a node, until the option is on.
+func TestOutOfServiceTaintIsAnOption(t *testing.T) {
+	for enabled, want := range map[string]bool{"true": true, "false": false} {
+		v := with(t, "outOfServiceTaint: {enabled: "+enabled+"}")
+		if got := slices.Contains(deployment(t, v).Spec.Template.Spec.Containers[0].Args, "--out-of-service-taint"); got != want {
+			t.Errorf("outOfServiceTaint.enabled=%s: the flag is passed: %t", enabled, got)
+		}
+		found := false
+		for _, o := range render(t, v).Objects {
+			if o.GetKind() != "ValidatingAdmissionPolicy" || o.GetName() != chart.ControllerAccount {
+				continue
+			}
+			found = true
+			text, err := yaml.Marshal(o.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refused := !strings.Contains(string(text), "true || variables.isPod"); refused == want {
+				t.Errorf("outOfServiceTaint.enabled=%s: the admission policy refuses the taint: %t", enabled, refused)
+			}
+		}
+		if !found {
+			t.Error("the admission policy is missing")
+		}
+	}
+}

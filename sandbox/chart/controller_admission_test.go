@@ -104,6 +104,9 @@ func TestControllerChangesOnlyOwnNodeFields(t *testing.T) {
 		"adds another's taint": {func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute})
 		}, "only its own taints"},
+		"adds the taint of the option, which is off": {func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		}, "only with outOfServiceTaint.enabled"},
 		"changes a label":       {func(n *corev1.Node) { n.Labels["pool"] = "b" }, "only its own labels"},
 		"makes a control plane": {func(n *corev1.Node) { n.Labels["node-role.kubernetes.io/control-plane"] = "" }, "only its own labels"},
 		"sets the instance":     {func(n *corev1.Node) { n.Spec.ProviderID = "aws:///eu-west-1a/i-0victim" }, "only taints and spec.unschedulable"},

@@ -202,8 +202,13 @@ func validations(s admissionv1.ValidatingAdmissionPolicySpec) (out []string) {
 // hookNamespaces is a list that the values of a release determine.
 var hookNamespaces = regexp.MustCompile(`object\.metadata\.namespace in \[[^]]*\]`)
 
+// outOfServiceOption is whether the controller may set the out-of-service taint, which the values
+// of a release determine.
+var outOfServiceOption = regexp.MustCompile(`^(true|false) \|\| variables\.isPod \|\| !variables\.spec\.\?taints`)
+
 func plain(expression string) string {
-	return hookNamespaces.ReplaceAllString(strings.Join(strings.Fields(expression), " "), "object.metadata.namespace in []")
+	expression = hookNamespaces.ReplaceAllString(strings.Join(strings.Fields(expression), " "), "object.metadata.namespace in []")
+	return outOfServiceOption.ReplaceAllString(expression, "variables.isPod || !variables.spec.?taints")
 }
 
 // Ineffective returns the finding about a policy that let a request pass which it must deny.

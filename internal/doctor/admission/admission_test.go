@@ -61,6 +61,11 @@ func TestCheck(t *testing.T) {
 		"updates are left out": {func(f *admission.Found) {
 			f.Policies[0].Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Create}
 		}, []string{"admission-policy-changed " + policy + admission.Agent}},
+		"with the out-of-service taint": {func(f *admission.Found) {
+			for i, v := range f.Policies[1].Spec.Validations {
+				f.Policies[1].Spec.Validations[i].Expression = strings.Replace(v.Expression, "false || ", "true || ", 1)
+			}
+		}, nil},
 		"other hook namespaces": {func(f *admission.Found) {
 			v := &f.Policies[2].Spec.Validations[0]
 			v.Expression = strings.Replace(v.Expression, "['hooks']", "['a','b']", 1)

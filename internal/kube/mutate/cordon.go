@@ -106,8 +106,7 @@ func readBefore(n *corev1.Node) (formerState, bool) {
 	return was, true
 }
 
-// changeNode patches a node, and reports whether it differed. The API server returns only the
-// metadata and does not check for unknown fields: a node is large.
+// changeNode patches a node, and reports whether it differed. The answer is only metadata: a node is large.
 func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bool, error) {
 	patch := ownFields(to)
 	if equality.Semantic.DeepEqual(ownFields(from), patch) {
@@ -123,9 +122,8 @@ func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bo
 	return err == nil, err
 }
 
-// ownFields is the merge patch (RFC 7386) with the fields that Marked and Restored change. A patch
-// from a comparison would remove annotations of others, which the cache does not keep. The
-// resource version protects another writer's taints, because the patch replaces the whole list.
+// ownFields is the merge patch (RFC 7386) with Lifeboat's fields. The cache lacks annotations of others, which a patch from
+// a comparison would remove. The resource version protects others' taints, as the whole list is replaced.
 func ownFields(node *corev1.Node) map[string]any {
 	entry := func(m map[string]string, key string) map[string]any {
 		if value, ok := m[key]; ok {
@@ -133,10 +131,12 @@ func ownFields(node *corev1.Node) map[string]any {
 		}
 		return map[string]any{key: nil} // removes it
 	}
+	outOfService, annotations := v1beta1.AnnotationOutOfService, entry(node.Annotations, v1beta1.AnnotationOriginalState)
+	annotations[outOfService] = entry(node.Annotations, outOfService)[outOfService]
 	return map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": node.ResourceVersion,
-			"annotations":     entry(node.Annotations, v1beta1.AnnotationOriginalState),
+			"annotations":     annotations,
 			"labels":          entry(node.Labels, v1beta1.LabelExcludeBalancers),
 		},
 		"spec": map[string]any{"unschedulable": node.Spec.Unschedulable, "taints": node.Spec.Taints},
