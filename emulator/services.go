@@ -95,6 +95,7 @@ func (s *States) services() []wire.Service {
 		ssm.Service(s.SSM),
 		eks.Service(s.EKS),
 		pricing.Service(s.Pricing),
+		cloudtrail.Service(s.CloudTrail),
 	}
 }
 

@@ -65,6 +65,7 @@ func controller() *cobra.Command {
 	f.DurationVar(&c.StatusInterval, "status-interval", time.Minute, "interval between reads of scheduled events and status checks from EC2")
 	f.DurationVar(&c.StatusThreshold, "status-threshold", 2*time.Minute, "time that a status check must fail before it counts as a notice")
 	f.DurationVar(&c.AutoScalingInterval, "autoscaling-interval", 30*time.Second, "interval between reads of Auto Scaling groups")
+	f.DurationVar(&c.CloudTrailInterval, "cloudtrail-interval", 0, "interval between reads of CloudTrail's event history for refused answers to lifecycle hooks, such as 5m; 0 disables them (needs cloudtrail:LookupEvents)")
 	f.StringSliceVar(&c.LifecycleHooks, "lifecycle-hooks", []string{"lifeboat-*"}, "names of lifecycle hooks to answer, in addition to those in NodeGroups; * matches any text")
 	f.StringVar(&c.Account, "account", "", "AWS account whose notices are accepted (default: the account in the queue URL)")
 	f.StringVar(&c.Region, "region", "", "AWS region whose notices are accepted (default: the region of the AWS SDK)")

@@ -1,6 +1,8 @@
-// Package cloudtrail emulates what a trail of management events adds to EventBridge: an
-// "AWS API Call via CloudTrail" event for each call that changes something, or tries
-// to. It records Auto Scaling and EC2, and is off until [State.StartLogging].
+// Package cloudtrail emulates what CloudTrail records of management events: each call that
+// changes something, or tries to. It records Auto Scaling and EC2.
+//
+// The event history has them in every account ([Service]). EventBridge gets an "AWS API Call
+// via CloudTrail" event of them only with a trail, from [State.StartLogging] on.
 package cloudtrail
 
 import (
@@ -15,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// State is the account's trail. It is safe for concurrent use.
+// State is the account's event history and its trail. It is safe for concurrent use.
 type State struct {
 	scope    wire.Scope
 	identify func(accessKey string) wire.Identity
@@ -23,15 +25,18 @@ type State struct {
 
 	mu      sync.Mutex
 	logging bool
+	history []entry // the oldest first
+	delay   time.Duration
+	bucket  *wire.Bucket
 }
 
-// New is a trail that does not log. Identify tells who holds an access key; emit
-// receives the events for EventBridge.
+// New is an empty history, and a trail that does not log. Identify tells who holds an access
+// key; emit receives the events for EventBridge.
 func New(scope wire.Scope, identify func(accessKey string) wire.Identity, emit func(events.Event)) *State {
-	return &State{scope: scope, identify: identify, emit: emit}
+	return &State{scope: scope, identify: identify, emit: emit, delay: usualDelay, bucket: wire.NewBucket(lookupsPerSecond, lookupsPerSecond, time.Now())}
 }
 
-// StartLogging begins to record calls.
+// StartLogging begins to send calls to EventBridge.
 func (s *State) StartLogging() { s.set(true) }
 
 // StopLogging ends it.
@@ -73,13 +78,10 @@ type identity struct {
 	AccessKeyID string `json:"accessKeyId"`
 }
 
-// Record notes a call and how it ended: nil is well. On AWS the event may come minutes
-// later; here it comes at once.
+// Record notes a call and how it ended: nil is well. On AWS the event of a trail may come
+// minutes later; here it comes at once. That of the history is late: see [State.SetDelay].
 func (s *State) Record(r *wire.Request, failure *wire.Error) {
-	s.mu.Lock()
-	logging := s.logging
-	s.mu.Unlock()
-	if !logging || !covered(r) {
+	if !covered(r) {
 		return
 	}
 	who := s.identify(r.AccessKey)
@@ -93,6 +95,9 @@ func (s *State) Record(r *wire.Request, failure *wire.Error) {
 	}
 	if failure != nil {
 		rec.ErrorCode, rec.ErrorMessage = errorCode(r, failure), failure.Message
+	}
+	if !s.remember(entry{at: now, who: who, record: rec}) {
+		return
 	}
 	s.emit(events.Event{
 		Source: "aws." + r.Service, DetailType: "AWS API Call via CloudTrail", Time: now, Detail: events.Detail(rec),

@@ -2,19 +2,21 @@ package wire
 
 import "time"
 
-// bucket is a token bucket with one token per call: a burst, and a refill rate per second.
-type bucket struct {
+// Bucket is a token bucket with one token per call: a burst, and a refill rate per second. It is
+// not safe for concurrent use.
+type Bucket struct {
 	perSecond, burst float64
 	tokens           float64
 	filled           time.Time
 }
 
-func newBucket(perSecond float64, burst int, now time.Time) *bucket {
-	return &bucket{perSecond: perSecond, burst: float64(burst), tokens: float64(burst), filled: now}
+// NewBucket returns a full bucket.
+func NewBucket(perSecond float64, burst int, now time.Time) *Bucket {
+	return &Bucket{perSecond: perSecond, burst: float64(burst), tokens: float64(burst), filled: now}
 }
 
-// take takes one token, if there is one.
-func (b *bucket) take(now time.Time) bool {
+// Take takes one token, if there is one.
+func (b *Bucket) Take(now time.Time) bool {
 	b.tokens = min(b.burst, b.tokens+b.perSecond*now.Sub(b.filled).Seconds())
 	b.filled = now
 	if b.tokens < 1 {

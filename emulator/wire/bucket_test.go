@@ -8,7 +8,7 @@ import (
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
-	b := newBucket(2, 3, now)
+	b := NewBucket(2, 3, now)
 	for _, c := range []struct {
 		after time.Duration
 		ask   int
@@ -23,7 +23,7 @@ func TestBucket(t *testing.T) {
 		now = now.Add(c.after)
 		got := 0
 		for range c.ask {
-			if b.take(now) {
+			if b.Take(now) {
 				got++
 			}
 		}

@@ -40,7 +40,7 @@ type target struct{ service, action string }
 type fault struct {
 	do     func(ctx context.Context, s *Service, r *Request) error
 	left   int
-	bucket *bucket
+	bucket *Bucket
 }
 
 // NewGate makes a gate that passes all calls. Identify returns the owner of an access key. Watch,
@@ -81,7 +81,7 @@ func (g *Gate) Throttle(service, action string, n int) { g.set(service, action, 
 func (g *Gate) Limit(service, action string, perSecond float64, burst int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.faults[target{service, action}] = &fault{do: throttle, left: -1, bucket: newBucket(perSecond, burst, time.Now())}
+	g.faults[target{service, action}] = &fault{do: throttle, left: -1, bucket: NewBucket(perSecond, burst, time.Now())}
 }
 
 func throttle(_ context.Context, s *Service, r *Request) error { return s.throttled(r.Protocol) }
@@ -196,7 +196,7 @@ func (g *Gate) meet(s *Service, r *Request) *fault {
 		t := target{r.Service, name}
 		f := g.faults[t]
 		switch {
-		case f == nil || f.left == 0 || f.bucket != nil && f.bucket.take(time.Now()):
+		case f == nil || f.left == 0 || f.bucket != nil && f.bucket.Take(time.Now()):
 			continue
 		case f.left > 0:
 			f.left--

@@ -20,7 +20,8 @@ type Config struct {
 	// Kubeconfig is the kubeconfig file; empty: the pod's service account, or
 	// $KUBECONFIG.
 	Kubeconfig string
-	// Sources are the names of the enabled notice sources. Empty: all.
+	// Sources are the names of the enabled notice sources. Empty: all but CloudTrail, which
+	// CloudTrailInterval enables.
 	Sources []string
 	// SpotInterval, StatusInterval and AutoScalingInterval are the polling
 	// intervals of spot requests, instance status and Auto Scaling groups.
@@ -38,6 +39,9 @@ type Config struct {
 	// guessed is true if ClusterName comes from the queue's name, which may
 	// contain a changed form of it.
 	guessed bool
+	// CloudTrailInterval is how often CloudTrail's event history is polled for refused calls;
+	// zero: never.
+	CloudTrailInterval time.Duration
 	// CanaryInterval is how often all rules are probed; zero: never.
 	CanaryInterval time.Duration
 	// QueueURL is the SQS queue that EventBridge delivers notices to.
@@ -99,6 +103,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if err := c.checkSources(); err != nil {
 		return c, err
+	}
+	if c.CloudTrailInterval != 0 {
+		c.Sources = append(slices.Clone(c.Sources), notice.SourceCloudTrail)
 	}
 	u, err := queueURL("--queue-url", c.QueueURL)
 	if err != nil {
@@ -188,6 +195,7 @@ func (c Config) checkSources() error {
 	}{
 		{"--spot-interval", c.SpotInterval}, {"--status-interval", c.StatusInterval},
 		{"--status-threshold", c.StatusThreshold}, {"--autoscaling-interval", c.AutoScalingInterval},
+		{"--cloudtrail-interval", c.CloudTrailInterval},
 	} {
 		if f.interval != 0 && (f.interval < time.Second || f.interval > time.Hour) { // zero: the source's own default
 			return fmt.Errorf("%s %s is out of range: write a duration from 1s to 1h", f.name, f.interval)

@@ -52,6 +52,8 @@ func TestConfigurationErrorsSayWhatToWrite(t *testing.T) {
 		"no time to keep":             {func(c *Config) { c.TTL = 0 }, "--ttl"},
 		"no such source":              {func(c *Config) { c.Sources = []string{"sqs", "smoke"} }, `"smoke": choose from sqs,ec2,autoscaling`},
 		"asked too often":             {func(c *Config) { c.SpotInterval = time.Millisecond }, "--spot-interval"},
+		"the event history at once":   {func(c *Config) { c.CloudTrailInterval = time.Millisecond }, "--cloudtrail-interval"},
+		"CloudTrail without its flag": {func(c *Config) { c.Sources = []string{"cloudtrail"} }, `"cloudtrail": choose from sqs,ec2,autoscaling`},
 		"a patience of 0":             {func(c *Config) { c.StatusThreshold = -time.Second }, "--status-threshold"},
 	}
 	for name, tc := range tests {
@@ -79,6 +81,10 @@ func TestOnlyQueueSourceNeedsQueue(t *testing.T) {
 	if got, err := c.complete(); err != nil || len(got.Sources) != 4 {
 		t.Errorf("sources %v, error %v", got.Sources, err)
 	}
+	c.CloudTrailInterval = time.Minute
+	if got, err := c.complete(); err != nil || len(got.Sources) != 5 || len(sources()) != 5 {
+		t.Errorf("with CloudTrail: sources %v, error %v", got.Sources, err)
+	}
 }
 
 func TestSourceReplicaPlacement(t *testing.T) {
@@ -86,7 +92,7 @@ func TestSourceReplicaPlacement(t *testing.T) {
 	for _, r := range sources() {
 		got[r.name] = sourceRunnable{where: r.where}.NeedLeaderElection()
 	}
-	want := map[string]bool{"sqs": false, "imds": false, "ec2": true, "autoscaling": true}
+	want := map[string]bool{"sqs": false, "imds": false, "ec2": true, "autoscaling": true, "cloudtrail": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("on the leader alone (-want +got):\n%s", diff)
 	}

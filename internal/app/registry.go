@@ -28,6 +28,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/cloudtrail"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/nodenotice"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
@@ -58,6 +59,11 @@ func sources() []sourceSpec {
 		}},
 		{notice.SourceAutoScaling, onLeader, func(d deps) (intake.Source, error) {
 			return autoscaling.New(d.groups.Watcher, d.recorder, autoscaling.Options{Reader: d.reader, Nodes: d.all, Metrics: d.metrics}), nil
+		}},
+		{notice.SourceCloudTrail, onLeader, func(d deps) (intake.Source, error) {
+			return cloudtrail.New(cloudtrail.NewAPI(d.cloud), ec2.NewAPI(d.cloud).InstancesWith, d.recorder, cloudtrail.Options{
+				Interval: d.CloudTrailInterval, Reader: d.reader, Nodes: d.nodes, Metrics: d.metrics,
+			}), nil
 		}},
 		{notice.SourceIMDS, everyReplica, func(d deps) (intake.Source, error) {
 			return nodenotice.New(nodenotice.Options{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // sourceSpec is a notice source in the registry.
@@ -53,11 +54,14 @@ func (p sourceRunnable) Start(ctx context.Context) error { return p.Run(ctx) }
 // NeedLeaderElection reports whether it runs on the leader only.
 func (p sourceRunnable) NeedLeaderElection() bool { return p.where == onLeader }
 
-// sourceNames are the valid values of --sources.
+// sourceNames are the valid values of --sources. CloudTrail has a flag of its own, because only
+// those who ask for it need its permission.
 func sourceNames() []string {
 	var names []string
 	for _, r := range sources() {
-		names = append(names, r.name)
+		if r.name != notice.SourceCloudTrail {
+			names = append(names, r.name)
+		}
 	}
 	return names
 }

@@ -27,6 +27,8 @@ type iamFlags struct {
 
 	role, issuer string
 	canary       bool
+	// eventHistory adds the permission to read CloudTrail's event history.
+	eventHistory bool
 	// create creates the role of drills.
 	create bool
 	// karpenterQueue is the name of Karpenter's own interruption queue, to
@@ -86,6 +88,7 @@ interrupt reclaims spot nodes. It can interrupt only nodes of the cluster. With
 	flags.BoolVar(&f.yes, "yes", false, "with --create: do not ask for confirmation")
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
 	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the rules and the queue")
+	flags.BoolVar(&f.eventHistory, "cloudtrail", false, "add the controller's permission to read CloudTrail's event history")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add the controller's permissions to forward notices to Karpenter's own queue of this name")
 	f.addTopic(cmd, "with --role setup: adds the permissions for it")
 	f.addGroups(cmd)
@@ -195,6 +198,9 @@ func needs(w awssetup.Wiring, f iamFlags) permissions {
 		return permissions{Role: roleBoot, Policy: &policy, Note: bootNote(w)}
 	}
 	policy := iam.Controller(w, f.canary)
+	if f.eventHistory {
+		policy = iam.ReadEventHistory(policy, w)
+	}
 	if f.karpenterQueue != "" {
 		policy = iam.FeedKarpenter(policy, w, f.karpenterQueue)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
@@ -231,7 +234,7 @@ func TestRefusedAnswerFindings(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := refusedFindings([]v1beta1.Interruption{*interruption(tc.notices...)}, clock)
+			all := refusedFindings(noticesOf([]v1beta1.Interruption{*interruption(tc.notices...)}), clock)
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -239,6 +242,40 @@ func TestRefusedAnswerFindings(t *testing.T) {
 				t.Errorf("%+v", all[0])
 			}
 		})
+	}
+}
+
+// Without a trail no notice tells of a refused answer, and CloudTrail's event history has it.
+func TestDoctorReadsEventHistory(t *testing.T) {
+	e := newBrokenAccount(t)
+	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, Tags: map[string]string{"kubernetes.io/cluster/prod": "owned"}})
+	e.group(autoscaling.Group{Name: "of-another", Max: 3})
+	refuse := func(group string) string {
+		id := e.member(group, autoscaling.InService)
+		e.server.States.EC2.SetSystemTags(id, map[string]string{"aws:autoscaling:groupName": group})
+		_, err := awsas.NewFromConfig(emulatortest.Config(e.server)).CompleteLifecycleAction(t.Context(), &awsas.CompleteLifecycleActionInput{
+			AutoScalingGroupName: &group, LifecycleHookName: aws.String("up"), LifecycleActionResult: aws.String("CONTINUE"), InstanceId: &id,
+		})
+		if err == nil {
+			t.Fatal("no action is active, and the call was not refused")
+		}
+		return id
+	}
+	ours, theirs := refuse("nodes-a"), refuse("of-another")
+	e.server.States.CloudTrail.SetDelay(0)
+	const id, lookups = "answers-refused", "LookupEvents"
+	if r := e.doctor(); strings.Contains(r.out, id) || e.server.Gate.Calls("cloudtrail", lookups) != 0 {
+		t.Errorf("of a group without a hook:\n%s", r.out)
+	}
+	if err := e.server.States.AutoScaling.PutHook(autoscaling.Hook{Name: "up", Group: "nodes-a", Transition: autoscaling.Launching, Heartbeat: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if r := e.doctor(); !strings.Contains(r.out, id) || !strings.Contains(r.out, ours) || strings.Contains(r.out, theirs) || !strings.Contains(r.out, "the caller is arn:aws:iam::") {
+		t.Errorf("refused for %s, and for %s of another cluster:\n%s%s", ours, theirs, r.out, r.err)
+	}
+	e.server.Gate.Deny("cloudtrail", lookups)
+	if r := e.doctor(); strings.Contains(r.out, id) || !strings.Contains(r.out+r.err, "grant cloudtrail:LookupEvents") {
+		t.Errorf("without the permission:\n%s%s", r.out, r.err)
 	}
 }
 

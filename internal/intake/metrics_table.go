@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	sourceLabel = metric.OneOf("source", notice.SourceQueue, notice.SourceIMDS, notice.SourceEC2, notice.SourceAutoScaling)
+	sourceLabel = metric.OneOf("source", notice.SourceQueue, notice.SourceIMDS, notice.SourceEC2, notice.SourceAutoScaling, notice.SourceCloudTrail)
 
 	receivedTotal = metric.Definition{
 		Name: "lifeboat_received_messages_total", Type: metric.Counter, Unit: "messages",

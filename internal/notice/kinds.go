@@ -74,7 +74,9 @@ const (
 	SourceEC2 = "ec2"
 	// SourceAutoScaling is the poll of lifecycle states.
 	SourceAutoScaling = "autoscaling"
-	SourceUser        = "user" // a person
+	// SourceCloudTrail is the poll of CloudTrail's event history.
+	SourceCloudTrail = "cloudtrail"
+	SourceUser       = "user" // a person
 )
 
 // Kinds returns every kind of AWS that this release understands, sorted.

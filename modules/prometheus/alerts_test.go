@@ -61,12 +61,14 @@ const healthy = `load 1m
   lifeboat_aws_requests_total{service="SQS",operation="ReceiveMessage",result="ok"} 0+30x120
   lifeboat_aws_requests_total{service="SQS",operation="ReceiveMessage",result="failed"} 0+1x120
   lifeboat_nodegroup_oldest_pending_action_seconds{nodegroup="web"} 300x120
+  lifeboat_recorded_notices_total{source="cloudtrail",kind="LifecycleActionFailure"} 1x120
 `
 
 // faults are, for each alert, the series of its fault, in place of the healthy ones. _ is a missing
 // sample.
 var faults = map[string]string{
 	"LifeboatNoLeader":             `lifeboat_interruptions_under_way 1x100 _x19`,
+	"LifeboatAnswersRefused":       `lifeboat_recorded_notices_total{source="cloudtrail",kind="LifecycleActionFailure"} 0x100 1x19`,
 	"LifeboatSourceDown":           "lifeboat_source_up{source=\"sqs\",pod=\"c-1\"} 1x100 0x19\n  lifeboat_source_up{source=\"sqs\",pod=\"c-2\"} 1x100 0x19",
 	"LifeboatAgentsDown":           `lifeboat_source_up{source="imds",pod="lifeboat-agent-1"} 1x100 0x19`,
 	"LifeboatWiringDegraded":       `lifeboat_wiring_degraded_total{kind="SpotInterruption"} 0x100 1x19`,

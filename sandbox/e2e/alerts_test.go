@@ -69,7 +69,7 @@ func TestAlertsFireOnTheirFaults(t *testing.T) {
 	}
 	r.breakAtOnce(nodes)
 	recorder.Rounds(t.Context(), 2)
-	empty := r.checkFires(recorder, "LifeboatAWSRequestsFailing", "LifeboatCanaryFailing", "LifeboatDeadlineNear", "LifeboatLaunchStuck",
+	empty := r.checkFires(recorder, "LifeboatAWSRequestsFailing", "LifeboatAnswersRefused", "LifeboatCanaryFailing", "LifeboatDeadlineNear", "LifeboatLaunchStuck",
 		"LifeboatNotificationsFailing", "LifeboatPauseForgotten", "LifeboatPodsLost", "LifeboatSourceDown", "LifeboatUncorroborated",
 		"LifeboatUnreadableMessages")
 	for _, panel := range []string{"lifeboat-sources: Unreadable messages", "lifeboat-sources: Probes that failed", "lifeboat-sources: Time of probes"} {
@@ -119,6 +119,9 @@ func (r *rig) breakAtOnce(nodes []ec2.Instance) {
 	}); err != nil {
 		r.t.Fatal(err)
 	}
+	r.AWS().States.CloudTrail.StartLogging()
+	r.refuseAnswer("web", nodes[2])
+	r.untilMetric("lifeboat_recorded_notices_total", `"LifecycleActionFailure"`, 1)
 	r.shortNotice(nodes[0])
 	r.say("evt-forged", spotWarning, nodes[2], map[string]string{"instance-action": "terminate"})
 	r.send("no event")
@@ -132,7 +135,7 @@ func (r *rig) breakAtOnce(nodes []ec2.Instance) {
 	r.shortNotice(nodes[1])
 	r.untilMetric("lifeboat_drained_pods_total", `"lost"`, 1)
 	r.untilMetric("lifeboat_notifications_total", `"failed"`, 3)
-	r.untilMetric("lifeboat_canary_failed_total", "", rules)
+	r.untilMetric("lifeboat_canary_failed_total", "", 2*rules) // one failure of each rule is no alert
 	r.StopAWS()
 	r.until("the queue to be away", time.Minute, func(context.Context) (bool, error) { return r.metric("lifeboat_source_up", `"sqs"`) == 0, nil })
 }

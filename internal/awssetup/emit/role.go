@@ -23,8 +23,10 @@ type Role struct {
 	Identity string
 	// Issuer is the OIDC issuer of the cluster, for IRSA.
 	Issuer string
-	// Canary and KarpenterQueue add the permissions for probes, and for Karpenter's queue.
+	// Canary, EventHistory and KarpenterQueue add the permissions for probes, for CloudTrail's
+	// event history, and for Karpenter's queue.
 	Canary         bool
+	EventHistory   bool
 	KarpenterQueue string
 	// Chart is the chart that Terraform installs with the role: a path or an oci:// reference; empty: none.
 	Chart string
@@ -35,6 +37,9 @@ func (r Role) documents(w awssetup.Wiring) (trust, permissions any, err error) {
 	document, policy := iam.PodIdentity(w), iam.Controller(w, r.Canary)
 	if r.Identity == IRSA {
 		document = iam.WebIdentity(w, r.Issuer)
+	}
+	if r.EventHistory {
+		policy = iam.ReadEventHistory(policy, w)
 	}
 	if r.KarpenterQueue != "" {
 		policy = iam.FeedKarpenter(policy, w, r.KarpenterQueue)

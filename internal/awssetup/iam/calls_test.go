@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/cloudtrail"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
@@ -72,6 +73,10 @@ func sqsCalls() map[string]call {
 			_, err := s.queues.SendMessage(s.ctx, &sqs.SendMessageInput{
 				QueueUrl: aws.String(s.url + "/" + s.server.Account() + "/karpenter"), MessageBody: aws.String("b"),
 			})
+			return err
+		},
+		"cloudtrail:LookupEvents": func(s session, _ iam.Statement) error {
+			_, err := s.trail.LookupEvents(s.ctx, &cloudtrail.LookupEventsInput{})
 			return err
 		},
 		"sqs:GetQueueUrl": func(s session, _ iam.Statement) error {

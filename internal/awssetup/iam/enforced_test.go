@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/cloudtrail"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -117,6 +118,7 @@ type session struct {
 	rules  *eventbridge.Client
 	ec2    *ec2.Client
 	groups *autoscaling.Client
+	trail  *cloudtrail.Client
 }
 
 // as gives the role exactly this policy, as AWS would read it, and returns a session of the role.
@@ -137,7 +139,7 @@ func (a *awsAccount) as(d iam.Document, instance string) session {
 	}
 	return session{
 		awsAccount: a, ctx: a.t.Context(), queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg),
-		ec2: ec2.NewFromConfig(cfg), groups: autoscaling.NewFromConfig(cfg),
+		ec2: ec2.NewFromConfig(cfg), groups: autoscaling.NewFromConfig(cfg), trail: cloudtrail.NewFromConfig(cfg),
 	}
 }
 
@@ -163,6 +165,7 @@ func printed(a *awsAccount) map[string]iam.Document {
 		"controller of groups": iam.Controller(named, true),
 		"manage groups":        iam.ManageGroups(iam.Document{Version: "2012-10-17"}, prefix, nodeRole, "team"),
 		"feed Karpenter":       iam.FeedKarpenter(iam.Document{Version: "2012-10-17"}, a.wiring, "karpenter"),
+		"read event history":   iam.ReadEventHistory(iam.Document{Version: "2012-10-17"}, a.wiring),
 		"boot":                 iam.Boot(a.wiring),
 		"boot of groups":       iam.Boot(named),
 		"setup":                iam.Setup(a.wiring),

@@ -100,6 +100,15 @@ func FeedKarpenter(d Document, w awssetup.Wiring, queue string) Document {
 	return d
 }
 
+// ReadEventHistory adds the permission to read CloudTrail's event history, which supports no
+// resource.
+func ReadEventHistory(d Document, w awssetup.Wiring) Document {
+	d.Statement = append(d.Statement, Statement{
+		Sid: "ReadEventHistory", Effect: "Allow", Action: []string{"cloudtrail:LookupEvents"}, Resource: allResources(), Condition: inRegion(w),
+	})
+	return d
+}
+
 // terminate allows terminating instances with a tag. Nodes of a cluster have
 // kubernetes.io/cluster/NAME: Karpenter, kOps, Cluster API and the templates for
 // self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself with

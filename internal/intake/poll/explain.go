@@ -84,7 +84,11 @@ func Sort(err error) Reason {
 func Advice(permission string, reason Reason) string {
 	switch reason {
 	case Denied:
-		return "grant " + permission + ` on "*" to the role that Lifeboat runs as, or leave this source out with --sources`
+		leaveOut := "leave this source out with --sources"
+		if strings.HasPrefix(permission, "cloudtrail:") {
+			leaveOut = "leave out --cloudtrail-interval"
+		}
+		return "grant " + permission + ` on "*" to the role that Lifeboat runs as, or ` + leaveOut
 	case Credentials:
 		return "make sure that the pod gets AWS credentials: an EKS Pod Identity association, or a role for its service account"
 	case Clock:

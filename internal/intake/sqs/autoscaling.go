@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/apicall"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -21,12 +22,7 @@ type lifecycle struct {
 	Destination string `json:"Destination"`
 }
 
-const (
-	warmPool = "WarmPool"
-	// maxGroupName is the limit of AWS (EC2 Auto Scaling API Reference,
-	// CreateAutoScalingGroup).
-	maxGroupName = 255
-)
+const warmPool = "WarmPool"
 
 // lifecycle reads a lifecycle action. The resources name only the group.
 func (e *envelope) lifecycle() (lifecycle, error) {
@@ -143,45 +139,24 @@ func readLaunched(e *envelope) (decoded, error) {
 	return decoded{unconcern: "an instance was launched", ordinary: true, scaling: r.Group}, nil
 }
 
-// readTrail: CloudTrail's record of a refused call that completes a lifecycle action. Without
-// another call the hook ends by its timeout, and a launch hook then terminates the healthy
-// instance. CloudTrail's records arrive minutes late (AWS CloudTrail User Guide).
-//
-// A caller with permissions for one group can name any instance, and AWS records the refusal. So
-// the instance must belong to the group. A drill names no real group.
+// readTrail: CloudTrail's record of a refused call that completes a lifecycle action. Its records
+// arrive minutes late (AWS CloudTrail User Guide). A drill names no real group.
 func readTrail(e *envelope) (decoded, error) {
-	var call struct {
-		Name       string `json:"eventName"`
-		Error      string `json:"errorCode"`
-		Message    string `json:"errorMessage"`
-		Parameters struct {
-			Group    string `json:"autoScalingGroupName"`
-			Hook     string `json:"lifecycleHookName"`
-			Instance string `json:"instanceId"`
-		} `json:"requestParameters"`
-	}
+	var call apicall.Record
 	if err := e.into(&call); err != nil {
 		return decoded{}, err
 	}
-	if call.Name != "CompleteLifecycleAction" || call.Error == "" {
-		return decoded{unconcern: "it is a call to " + quote(call.Name) + ", or was not refused", ordinary: true}, nil
+	refusal, unconcern, ordinary := call.Refusal()
+	if unconcern != "" {
+		return decoded{unconcern: unconcern, ordinary: ordinary}, nil
 	}
-	id, ok := instanceIn(call.Parameters.Instance)
-	if words := strings.Fields(call.Message); !ok && len(words) > 0 { // a call by token has it only in the message
-		id, ok = instanceIn(words[len(words)-1])
-	}
-	if !ok || call.Parameters.Group == "" || len(call.Parameters.Group) > maxGroupName {
-		return decoded{unconcern: "the call names no instance of a group"}, nil
-	}
-	n, err := e.about(id, notice.KindLifecycleActionFailure)
+	n, err := e.about(refusal.Instance, notice.KindLifecycleActionFailure)
 	if err != nil {
 		return decoded{}, err
 	}
-	n.EventTypeCode = notice.Cut(call.Error, 128)
-	n.Description = fmt.Sprintf("completing hook %s of Auto Scaling group %s was refused: %s",
-		notice.Cut(call.Parameters.Hook, 255), notice.Cut(call.Parameters.Group, 255), notice.Cut(call.Message, 400))
+	refusal.Fill(&n.Notice)
 	if n.Drill {
 		return one(n), nil
 	}
-	return decoded{groups: []group{{filter: filterScalingGroup, value: call.Parameters.Group, notice: n}}}, nil
+	return decoded{groups: []group{{filter: apicall.FilterGroup, value: refusal.Group, notice: n}}}, nil
 }

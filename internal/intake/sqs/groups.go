@@ -30,12 +30,10 @@ type group struct {
 	notice notice.Notice
 }
 
-// Filters of DescribeInstances. Auto Scaling tags the instances of its groups. Others cannot set
-// that tag (EC2 Auto Scaling User Guide, "Tag Auto Scaling groups and instances").
+// Filters of DescribeInstances; that of Auto Scaling groups is apicall.FilterGroup.
 const (
-	filterReservation  = "capacity-reservation-id"
-	filterHost         = "host-id"
-	filterScalingGroup = "tag:aws:autoscaling:groupName"
+	filterReservation = "capacity-reservation-id"
+	filterHost        = "host-id"
 )
 
 // resolve returns the notices of a message, including one for each instance of the groups
