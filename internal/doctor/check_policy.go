@@ -53,7 +53,47 @@ func checkPolicy(e *diagnosis) []finding.Finding {
 				restrict(e.queue.ARN, statements, "StringEquals", "aws:SourceAccount", e.account())),
 		})
 	}
+	if len(found) == 0 { // the fix of the others corrects the whole policy
+		found = e.checkDenied(policy)
+	}
 	return found
+}
+
+// checkDenied reports that the policy of Lifeboat's own queue does not deny what lifeboat aws setup
+// has it deny. An identity policy of the account is then enough to send to the queue: within an
+// account it needs no Allow here (IAM User Guide, "Policy evaluation logic").
+func (e *diagnosis) checkDenied(policy *queuepolicy.Policy) []finding.Finding {
+	if e.queue.From != "" || !e.hasLifeboatName() || policy == nil {
+		return nil
+	}
+	principal := "arn:" + snapshot.Part(e.queue.ARN, 1) + ":iam::" + e.account() + ":role/any-role-of-the-account"
+	passes := func(action, tls string) bool {
+		verdict := policy.Evaluate(queuepolicy.Request{
+			ARN: principal, Account: e.account(), Action: action, Resource: e.queue.ARN,
+			Context: map[string]string{"aws:SecureTransport": tls, "aws:PrincipalArn": principal},
+		})
+		return verdict == queuepolicy.NoOpinion || verdict == queuepolicy.Allow
+	}
+	var lacks []string
+	if passes("sqs:SendMessage", "true") {
+		lacks = append(lacks, "principals of the account that may send to all queues (DenyOtherSenders): they can forge notices, which drain nodes")
+	}
+	if passes("sqs:ReceiveMessage", "false") {
+		lacks = append(lacks, "requests without TLS (DenyPlainHTTP)")
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return []finding.Finding{{
+		Severity: finding.Warning, ID: idQueuePolicyUndenied, Object: e.queueObject(),
+		Problem: "its policy does not deny " + strings.Join(lacks, ", and "),
+		Fix:     e.applyCommand(),
+		Change: onQueue(e.queue.ARN, func(q *snapshot.Queue) {
+			if wanted, err := e.desired.QueueAttributes(); err == nil {
+				q.Policy = wanted["Policy"]
+			}
+		}),
+	}}
 }
 
 // parsePolicy reads a policy. It returns nil for an empty one.

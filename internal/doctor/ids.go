@@ -6,6 +6,7 @@ const (
 	idQueuePolicyRefuses     = "queue-policy-refuses"
 	idQueuePolicyOpen        = "queue-policy-open"
 	idQueuePolicyUnread      = "queue-policy-unread"
+	idQueuePolicyUndenied    = "queue-policy-undenied"
 	idQueueEncryptionAWSKey  = "queue-encryption-aws-key"
 	idQueueEncryptionKey     = "queue-encryption-key-policy"
 	idQueueUnencrypted       = "queue-unencrypted"
@@ -96,7 +97,7 @@ const (
 // IDs returns the ids of all findings of this package.
 func IDs() []string {
 	return []string{
-		idQueueMissing, idQueuePolicyRefuses, idQueuePolicyOpen, idQueuePolicyUnread, idQueueEncryptionAWSKey,
+		idQueueMissing, idQueuePolicyRefuses, idQueuePolicyOpen, idQueuePolicyUnread, idQueuePolicyUndenied, idQueueEncryptionAWSKey,
 		idQueueEncryptionKey, idQueueUnencrypted, idQueueRetentionShort, idQueueVisibilityLong, idQueueDelay,
 		idQueueMessageSize, idQueueFIFO, idQueueBacklog, idQueueTwoReaders, idQueueReadByAnother, idQueueOfAnotherTool,
 		idDeadLetterMissing, idDeadLetterAbsent, idDeadLetterRetention, idDeadLetterMaxReceives,

@@ -102,6 +102,14 @@ func TestRun(t *testing.T) {
 			allowed, _, _ := strings.Cut(q.Policy, `,{"Sid":"DenyPlainHTTP"`)
 			q.Policy = strings.Replace(allowed+"]}", `"Statement":[`, `"Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*","Condition":{"StringEquals":{"aws:SourceAccount":"999999999999"}}},`, 1)
 		}), []string{"warning queue-policy-open" + main}, "the rules of the account 999999999999"},
+		{"a policy that denies no sender", queue(func(q *snapshot.Queue) {
+			allowed, _, _ := strings.Cut(q.Policy, `,{"Sid":"DenyPlainHTTP"`)
+			q.Policy = allowed + "]}"
+		}), []string{"warning queue-policy-undenied" + main}, "principals of the account that may send to all queues (DenyOtherSenders): they can forge notices, which drain nodes, and requests without TLS"},
+		{"a policy that denies plain HTTP only", queue(func(q *snapshot.Queue) {
+			allowed, _, _ := strings.Cut(q.Policy, `,{"Sid":"DenyOtherSenders"`)
+			q.Policy = allowed + "]}"
+		}), []string{"warning queue-policy-undenied" + main}, "does not deny principals"},
 		{"the name of a service in place of the source", pattern(`{"source":["ec2.amazonaws.com"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`),
 			[]string{"broken rule-matches-nothing" + rule}, `"aws.ec2"`},
 		{"a schedule also fills the queue", func(s *snapshot.Snapshot, _ *doctor.Cluster) {

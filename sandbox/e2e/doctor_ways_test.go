@@ -139,6 +139,12 @@ func cloudWays() []way {
 		{"the target cuts the event", func(p *patient) {
 			p.retarget(func(t *ebtypes.Target) { path := "$.detail"; t.InputPath = &path })
 		}, "target-input-changed"},
+		{"the policy denies no sender", func(p *patient) {
+			attributes, err := p.Wiring().QueueAttributes()
+			p.must(err)
+			allowed, _, _ := strings.Cut(attributes["Policy"], `,{"Sid":"DenyPlainHTTP"`)
+			queue("Policy", allowed+"]}")(p)
+		}, "queue-policy-undenied"},
 		{"the queue has no policy", queue("Policy", ""), "queue-policy-refuses"},
 		{"the policy is for another rule", queue("Policy", `{"Version":"2012-10-17","Statement":[`+allow+`,"Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:events:us-east-1:123456789012:rule/another"}}}]}`), "queue-policy-refuses"},
 		{"the policy denies", queue("Policy", `{"Version":"2012-10-17","Statement":[`+allow+`},{"Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"QUEUE"}]}`), "queue-policy-refuses"},
