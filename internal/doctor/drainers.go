@@ -97,7 +97,7 @@ func repository(image string) string {
 // checkDrainers looks for programs that drain for other reasons, and for nodes that EKS
 // drains itself.
 func checkDrainers(e *diagnosis) []finding.Finding {
-	all := recognize(e.cluster.Workloads)
+	all := append(recognize(e.cluster.Workloads), oldKOps(e.cluster.Workloads, e.cluster.Groups)...)
 	managed, auto := 0, 0
 	for i := range e.cluster.Nodes {
 		switch labels := e.cluster.Nodes[i].Labels; {

@@ -64,6 +64,7 @@ const (
 	idKuredRuns              = "kured-runs"
 	idOceanRuns              = "ocean-runs"
 	idDeschedulerRuns        = "descheduler-runs"
+	idKOpsOld                = "kops-old"
 	idAutoscalerRuns         = "autoscaler-runs"
 	idManagedSpotNodes       = "managed-spot-nodes"
 	idAutoModeNodes          = "auto-mode-nodes"
@@ -108,7 +109,7 @@ func IDs() []string {
 		idPatternSlip, idPatternDoubt, idPatternNoise, idPatternEngine,
 		idKindUncovered, idKindPartlyCovered, idKindCoveredTwice,
 		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idKarpenterBlocks, idKarpenterZonalShift, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
-		idKuredRuns, idOceanRuns, idDeschedulerRuns, idAutoscalerRuns, idManagedSpotNodes, idAutoModeNodes,
+		idKuredRuns, idOceanRuns, idKOpsOld, idDeschedulerRuns, idAutoscalerRuns, idManagedSpotNodes, idAutoModeNodes,
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
 		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatTwice, idLifeboatNotChecked,
