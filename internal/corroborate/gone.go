@@ -1,11 +1,28 @@
 package corroborate
 
-import "github.com/lifeboat-dev/lifeboat/internal/cloud"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+)
+
+// learns is how long EC2 may not know a new instance. AWS recommends to repeat a call for about
+// five minutes (Amazon EC2 Developer Guide, "Eventual consistency in the Amazon EC2 API"). EC2 forgets a terminated instance only after about an hour.
+const learns = 5 * time.Minute
+
+// isUnlearned reports whether EC2 may not know the instance of a Node yet.
+func isUnlearned(i *cloud.Instance, node *corev1.Node, now time.Time) bool {
+	return i == nil && node != nil && now.Sub(node.CreationTimestamp.Time) < learns
+}
 
 // Gone decides whether EC2 confirms that an instance no longer runs. EC2 forgets a terminated
-// instance after about an hour, so one that it does not know is gone.
-func Gone(i *cloud.Instance) Verdict {
+// instance after about an hour, so one that it does not know is gone, unless its Node is new.
+func Gone(i *cloud.Instance, node *corev1.Node, now time.Time) Verdict {
 	switch {
+	case isUnlearned(i, node, now):
+		return unknown("EC2 does not know the instance of the new node %s", node.Name)
 	case i == nil, i.State == "stopped", i.State == "terminated":
 		return Verdict{Answer: Agree}
 	}
@@ -13,8 +30,10 @@ func Gone(i *cloud.Instance) Verdict {
 }
 
 // Terminating decides whether EC2 confirms that an instance terminates or is terminated.
-func Terminating(i *cloud.Instance) Verdict {
+func Terminating(i *cloud.Instance, node *corev1.Node, now time.Time) Verdict {
 	switch {
+	case isUnlearned(i, node, now):
+		return unknown("EC2 does not know the instance of the new node %s", node.Name)
 	case i == nil, i.State == "shutting-down", i.State == "terminated":
 		return Verdict{Answer: Agree}
 	}

@@ -23,6 +23,9 @@ const (
 	// verdictTTL is for how long a verdict is reused, and when to look again at facts
 	// that do not agree.
 	verdictTTL = 10 * time.Second
+	// firstRetry is when to look again for the first time, and each further wait is twice as long:
+	// a description of EC2 can lag behind its own notice by some seconds.
+	firstRetry = 2 * time.Second
 	// conflictRequeue is when to look again at an instance that several nodes state, in
 	// case the change of a node is missed.
 	conflictRequeue = time.Minute
@@ -33,13 +36,13 @@ const (
 func undecided(update *status.Update, f *facts) reconcile.Result {
 	if f.gone != nil {
 		update.SetUnconfirmed(*f.gone)
-		return reconcile.Result{RequeueAfter: verdictTTL}
+		return reconcile.Result{RequeueAfter: firstRetry}
 	}
 	return reconcile.Result{}
 }
 
-// verdicts remembers the last verdict about each instance, so that the passes of an instance
-// that waits call EC2 every ten seconds at most. It is best effort.
+// verdicts remembers the last verdict about each instance. So the passes of an instance that waits
+// call EC2 every ten seconds at most, after the first few. It is best effort.
 type verdicts struct {
 	mu    sync.Mutex
 	known map[string]timedVerdict
@@ -47,7 +50,8 @@ type verdicts struct {
 
 type timedVerdict struct {
 	corroborate.Verdict
-	at time.Time
+	at  time.Time
+	ttl time.Duration
 }
 
 // get returns the verdict under a key, and asks for a new one if it is too old.
@@ -55,10 +59,14 @@ func (v *verdicts) get(key string, now time.Time, ask func() corroborate.Verdict
 	v.mu.Lock()
 	last, ok := v.known[key]
 	v.mu.Unlock()
-	if ok && now.Sub(last.at) < verdictTTL {
+	if ok && now.Sub(last.at) < last.ttl {
 		return last.Verdict
 	}
 	verdict := ask()
+	ttl := verdictTTL
+	if !verdict.Agrees() {
+		ttl = min(max(firstRetry, 2*last.ttl), verdictTTL)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for other, old := range v.known {
@@ -66,8 +74,16 @@ func (v *verdicts) get(key string, now time.Time, ask func() corroborate.Verdict
 			delete(v.known, other)
 		}
 	}
-	set(&v.known, key, timedVerdict{verdict, now})
+	set(&v.known, key, timedVerdict{verdict, now, ttl})
 	return verdict
+}
+
+// expiry is when the verdict under a key is too old.
+func (v *verdicts) expiry(key string) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last := v.known[key]
+	return last.at.Add(last.ttl)
 }
 
 // standing returns the last verdict about an instance that did not agree, until it is asked for
@@ -115,7 +131,7 @@ func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Ver
 		if err != nil {
 			return corroborate.Verdict{Answer: corroborate.Unknown, Why: fmt.Sprintf("cannot confirm that the instance is gone: %v", err)}
 		}
-		return corroborate.Gone(i)
+		return corroborate.Gone(i, f.node, f.now)
 	})
 	if v.Agrees() {
 		return nil
@@ -131,7 +147,7 @@ func (p *pass) isTerminating(ctx context.Context) bool {
 		if err != nil {
 			return corroborate.Verdict{Answer: corroborate.Unknown, Why: err.Error()}
 		}
-		return corroborate.Terminating(i)
+		return corroborate.Terminating(i, p.facts.node, p.facts.now)
 	}).Agrees()
 }
 
@@ -174,7 +190,7 @@ func (p *pass) corroborated(ctx context.Context, claim *corroborate.Claim, n *v1
 		return true
 	}
 	p.outcome.Uncorroborated = &v
-	p.outcome.wait(p.facts.now.Add(verdictTTL), waitsForFacts+v.Why)
+	p.outcome.wait(p.verdicts.expiry(key), waitsForFacts+v.Why)
 	return false
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -190,5 +191,26 @@ func TestControlPlaneInstanceIsNotTerminated(t *testing.T) {
 	}
 	if len(terminator.asked) > 0 {
 		t.Errorf("terminated %v", terminator.asked)
+	}
+}
+
+// A description can lag behind its own notice: EC2 is asked again after two seconds, and while it
+// does not agree, each wait is twice as long, up to verdictTTL.
+func TestVerdictIsRetriedSoon(t *testing.T) {
+	var v verdicts
+	var asked []time.Duration
+	for second := range 40 {
+		now := start.Add(time.Duration(second) * time.Second)
+		v.get(instance, now, func() corroborate.Verdict {
+			asked = append(asked, now.Sub(start))
+			if second >= 24 {
+				return corroborate.Verdict{Answer: corroborate.Agree}
+			}
+			return corroborate.Verdict{Answer: corroborate.Differ, Why: "the status of its spot request is fulfilled"}
+		})
+	}
+	want := []time.Duration{0, 2 * time.Second, 6 * time.Second, 14 * time.Second, 24 * time.Second, 34 * time.Second}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked after %v, want %v", asked, want)
 	}
 }
