@@ -45,6 +45,9 @@ type Options struct {
 	// DeliverySeed, unless zero, makes EventBridge and SQS deliver as AWS may: in any order, in
 	// batches of any size, and some messages more than once. The seed repeats a run's choices.
 	DeliverySeed uint64
+	// LagSeed, unless zero, lets EC2 and Auto Scaling describe instances as they were up to three
+	// seconds ago, and not know new ones yet. The seed repeats a run's choices.
+	LagSeed uint64
 	// Logger receives failures, and at Debug each request. Nil disables logs.
 	Logger *slog.Logger
 }

@@ -3,6 +3,7 @@ package emulator
 import (
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/cloudtrail"
@@ -14,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/iam"
 	"github.com/lifeboat-dev/lifeboat/emulator/imds"
 	"github.com/lifeboat-dev/lifeboat/emulator/pricing"
+	"github.com/lifeboat-dev/lifeboat/emulator/replica"
 	"github.com/lifeboat-dev/lifeboat/emulator/sns"
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/emulator/ssm"
@@ -44,6 +46,14 @@ type States struct {
 // on AWS, so that short tests meet some.
 const duplicates = 0.1
 
+// The delays with a LagSeed. AWS gives no limits, and recommends to repeat calls after a couple of
+// seconds (Amazon EC2 Developer Guide, "Eventual consistency in the Amazon EC2 API").
+const (
+	longestLag  = 3 * time.Second        // age of a description
+	targetAfter = time.Second            // from the launch until metadata has a target state
+	actionAfter = 500 * time.Millisecond // until a new lifecycle action is known
+)
+
 // newStates creates the states of a scope. It passes one service's functions to another that needs
 // them.
 func newStates(scope wire.Scope, o Options) *States {
@@ -68,6 +78,12 @@ func newStates(scope wire.Scope, o Options) *States {
 	if seed := o.DeliverySeed; seed != 0 {
 		s.Events.SetDelivery(rand.New(rand.NewPCG(seed, 1)), duplicates)
 		s.SQS.SetDelivery(sqs.Delivery{Random: rand.New(rand.NewPCG(seed, 2)), Duplicates: duplicates})
+	}
+	if seed := o.LagSeed; seed != 0 {
+		s.EC2.SetLag(replica.Lag{Most: longestLag, Random: rand.New(rand.NewPCG(seed, 3))})
+		s.AutoScaling.SetConsistency(autoscaling.Consistency{
+			Lag: longestLag, Random: rand.New(rand.NewPCG(seed, 4)), TargetAfter: targetAfter, ActionAfter: actionAfter,
+		})
 	}
 	s.Health = health.New(health.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
 	return s

@@ -34,6 +34,9 @@ type Options struct {
 	// DeliverySeed makes EventBridge and SQS deliver in any order, in batches of any size, and some
 	// messages twice. Zero: in order, and once.
 	DeliverySeed uint64
+	// LagSeed makes Describe calls of EC2 and Auto Scaling lag by up to three seconds. Zero: they show
+	// the current state.
+	LagSeed uint64
 	// RealNodes makes instances real: package instances lists what this machine must have.
 	RealNodes bool
 	// Lifeboatd is the path of the program; default: beside the running program, otherwise on

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
+	"github.com/lifeboat-dev/lifeboat/emulator/replica"
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/emulator/timer"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
@@ -47,12 +48,12 @@ type State struct {
 	consistency Consistency
 	contention  int // calls to reject; negative: all
 	groups      map[string]*group
-	order       []string           // group names, oldest first
-	members     map[string]*member // by instance id
-	joined      []string           // instance ids, in the order of joining
-	count       int                // of all members so far
-	detached    map[string]bool    // instances whose metadata says Detached
-	past        map[string][]observation
+	order       []string                       // group names, oldest first
+	members     map[string]*member             // by instance id
+	joined      []string                       // instance ids, in the order of joining
+	count       int                            // of all members so far
+	detached    map[string]bool                // instances whose metadata says Detached
+	past        *replica.Versions[observation] // by instance id
 	trace       []Change
 	firings     []*HookExecution
 	activities  []*Activity         // oldest first
@@ -93,7 +94,7 @@ func New(o Options) *State {
 		scope: o.Scope, ec2: o.EC2, emit: o.Emit, deliver: o.Deliver,
 		timing: o.Timing.withDefaults(), consistency: o.Consistency,
 		groups: map[string]*group{}, members: map[string]*member{}, detached: map[string]bool{},
-		past: map[string][]observation{}, launches: map[string]Launched{},
+		past: replica.New[observation](o.Consistency.lag()), launches: map[string]Launched{},
 	}
 	s.clock = timer.NewClock(&s.mu)
 	s.ec2.Subscribe(s.follow)

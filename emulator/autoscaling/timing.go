@@ -2,7 +2,10 @@ package autoscaling
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/replica"
 )
 
 // Timing is how long a group with a template takes for its automatic steps. A duration of zero
@@ -39,6 +42,9 @@ func (s *State) SetTiming(t Timing) {
 type Consistency struct {
 	// Lag is the age of the states, and of the membership, that Describe calls show.
 	Lag time.Duration
+	// Random draws the age for each instance in each call, up to Lag; nil: it is always Lag. The
+	// state uses it under its lock.
+	Random *rand.Rand
 	// TargetAfter is how long after its launch an instance's metadata has no target state: 404.
 	TargetAfter time.Duration
 	// ActionAfter is how long after the start of a :Wait state, and after the event, a completion
@@ -46,11 +52,14 @@ type Consistency struct {
 	ActionAfter time.Duration
 }
 
+func (c Consistency) lag() replica.Lag { return replica.Lag{Most: c.Lag, Random: c.Random} }
+
 // SetConsistency changes the delay of what calls show.
 func (s *State) SetConsistency(c Consistency) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.consistency = c
+	s.past.SetLag(c.lag())
 }
 
 // Contend makes the next n mutating calls fail, or all if n is negative, with ResourceContention:

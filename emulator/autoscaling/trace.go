@@ -36,46 +36,25 @@ func (s *State) enter(m *member, to LifecycleState, cause string) {
 	s.scheduleEvaluation(s.groups[m.Group])
 }
 
-// observation is a member as it was from a time on.
+// observation is a member as it was at one time.
 type observation struct {
-	at   time.Time
-	m    Member
-	seq  int
-	gone bool
+	m   Member
+	seq int
 }
 
 // recordObservation keeps the state of a member for Describe calls with a lag. It needs the lock.
 func (s *State) recordObservation(m *member, gone bool) {
-	now := time.Now()
-	list := append(s.past[m.InstanceID], observation{now, m.Member, m.seq, gone})
-	for len(list) > 1 && !list[1].at.After(now.Add(-s.consistency.Lag)) {
-		list = list[1:]
-	}
-	if len(list) == 1 && gone {
-		delete(s.past, m.InstanceID)
+	if gone {
+		s.past.Delete(m.InstanceID)
 		return
 	}
-	s.past[m.InstanceID] = list
+	s.past.Put(m.InstanceID, observation{m.Member, m.seq})
 }
 
 // visible lists the members as Describe calls show them, in the order of joining. It needs the
 // lock.
 func (s *State) visible() []Member {
-	asOf := time.Now().Add(-s.consistency.Lag)
-	var seen []observation
-	for id, list := range s.past {
-		i := len(list) - 1
-		for i >= 0 && list[i].at.After(asOf) {
-			i--
-		}
-		switch {
-		case i < 0:
-		case !list[i].gone:
-			seen = append(seen, list[i])
-		case i == len(list)-1:
-			delete(s.past, id)
-		}
-	}
+	seen := s.past.All()
 	slices.SortFunc(seen, func(a, b observation) int { return cmp.Compare(a.seq, b.seq) })
 	out := make([]Member, len(seen))
 	for i, v := range seen {

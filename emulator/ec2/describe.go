@@ -17,19 +17,35 @@ func (s *State) Describe(ids []string, filters []Filter) ([]Instance, error) {
 	return filtered(list, filters, func(in Instance) map[string]string { return in.Tags }, s.instanceFields())
 }
 
-// pick returns the instances with the given ids, or all, in the order of their launch.
+// pick returns the instances with the given ids, or all, as the replicas have them, in the order of
+// their launch.
 func (s *State) pick(ids []string) ([]Instance, error) {
 	s.mu.Lock()
-	_, err := s.find(ids)
-	s.mu.Unlock()
-	if err != nil {
+	defer s.mu.Unlock()
+	if _, err := s.find(ids); err != nil {
 		return nil, err
 	}
-	list := s.Instances()
-	if len(ids) > 0 {
-		list = slices.DeleteFunc(list, func(in Instance) bool { return !slices.Contains(ids, in.ID) })
+	list := s.seen(ids)
+	if missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return slices.ContainsFunc(list, func(in Instance) bool { return in.ID == id })
+	}); len(missing) > 0 {
+		return nil, instancesNotFound(missing)
 	}
 	return list, nil
+}
+
+// seen lists the instances with the given ids, or all, that the replicas have. It needs the lock.
+func (s *State) seen(ids []string) []Instance {
+	var out []Instance
+	for _, id := range s.order {
+		if len(ids) > 0 && !slices.Contains(ids, id) {
+			continue
+		}
+		if in, ok := s.replicas.Get(id); ok {
+			out = append(out, in.clone())
+		}
+	}
+	return out
 }
 
 func (s *State) instanceFields() map[string]field[Instance] {
@@ -134,7 +150,7 @@ func statusFields() map[string]field[Instance] {
 // oldest first. Errors: InvalidSpotInstanceRequestID.NotFound, InvalidParameterValue
 // for an unknown filter.
 func (s *State) DescribeSpotRequests(ids []string, filters []Filter) ([]SpotRequest, error) {
-	list := s.SpotRequests()
+	list := s.seenRequests()
 	for _, id := range ids {
 		if !slices.ContainsFunc(list, func(r SpotRequest) bool { return r.ID == id }) {
 			return nil, spotRequestNotFound(id)

@@ -150,7 +150,7 @@ func (s *State) warn(in *instance, r *reclaim) {
 		return
 	}
 	in.Notice = Notice{Action: r.behaviour, Deadline: r.deadline.UTC()}
-	s.requests[in.SpotRequestID].mark(markedStatus(r), time.Now())
+	s.mark(s.requests[in.SpotRequestID], markedStatus(r), time.Now())
 	s.emit("EC2 Spot Instance Interruption Warning", s.zoneARN(in), warningDetail{in.ID, r.behaviour})
 	s.notify(in, Warned)
 	if r.behaviour == Hibernate {

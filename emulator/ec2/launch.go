@@ -195,7 +195,7 @@ func (s *State) request(in *instance, input LaunchInput) string {
 	if r.Tags == nil {
 		r.Tags = map[string]string{}
 	}
-	r.mark("fulfilled", now)
+	s.mark(r, "fulfilled", now)
 	s.requests[r.ID] = r
 	s.requestOrder = append(s.requestOrder, r.ID)
 	return r.ID

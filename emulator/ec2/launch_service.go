@@ -52,4 +52,5 @@ func (s *State) SetSystemTags(id string, set map[string]string, drop ...string) 
 	}
 	maps.Copy(in.Tags, set)
 	maps.DeleteFunc(in.Tags, func(key, _ string) bool { return strings.HasPrefix(key, "aws:") && slices.Contains(drop, key) })
+	s.publish(in)
 }

@@ -205,7 +205,7 @@ func (s *State) Start(ids []string) ([]Transition, error) {
 		}
 		if r := s.requests[in.SpotRequestID]; r != nil {
 			r.State = "active"
-			r.mark("fulfilled", time.Now())
+			s.mark(r, "fulfilled", time.Now())
 		}
 		in.LaunchTime = time.Now().UTC().Truncate(time.Second)
 		if !in.Hibernated {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
+	"github.com/lifeboat-dev/lifeboat/emulator/replica"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
@@ -46,6 +48,17 @@ func inWorld(t *testing.T, timing Timing, test func(t *testing.T, w *world)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.Run(ctx)
 		test(t, w)
+		w.SetLag(replica.Lag{})
+		if shown, err := w.Describe(nil, nil); err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(w.Instances(), shown, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("a change was not published to the replicas (-is +shown):\n%s", diff)
+		}
+		if shown, err := w.DescribeSpotRequests(nil, nil); err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(w.SpotRequests(), shown, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("a change was not published to the replicas (-is +shown):\n%s", diff)
+		}
 		cancel()
 		synctest.Wait()
 	})

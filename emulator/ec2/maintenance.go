@@ -133,6 +133,7 @@ func (s *State) endMaintenance(in *instance, i int, state MaintenanceState) {
 	ended := *m
 	s.clock.After(remembered, func() {
 		in.Maintenance = slices.DeleteFunc(in.Maintenance, func(m Maintenance) bool { return m == ended })
+		s.publish(in)
 	})
 }
 

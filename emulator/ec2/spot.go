@@ -61,8 +61,10 @@ func statusMessage(code string) string {
 	}
 }
 
-func (r *SpotRequest) mark(code string, now time.Time) {
+// mark sets the status of a request, and publishes the request to the replicas. It needs the lock.
+func (s *State) mark(r *SpotRequest, code string, now time.Time) {
 	r.Status = SpotStatus{Code: code, Message: statusMessage(code), UpdateTime: now}
+	s.requestReplicas.Put(r.ID, r.clone())
 }
 
 func (r SpotRequest) clone() SpotRequest {
@@ -77,6 +79,19 @@ func (s *State) SpotRequests() []SpotRequest {
 	out := make([]SpotRequest, 0, len(s.requestOrder))
 	for _, id := range s.requestOrder {
 		out = append(out, s.requests[id].clone())
+	}
+	return out
+}
+
+// seenRequests lists the spot requests that the replicas have, oldest first.
+func (s *State) seenRequests() []SpotRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []SpotRequest
+	for _, id := range s.requestOrder {
+		if r, ok := s.requestReplicas.Get(id); ok {
+			out = append(out, r.clone())
+		}
 	}
 	return out
 }
@@ -110,7 +125,7 @@ func (s *State) cancel(r *SpotRequest) {
 	if in := s.instances[r.InstanceID]; in != nil && in.State != Terminated && in.State != ShuttingDown {
 		code = "request-canceled-and-instance-running"
 	}
-	r.mark(code, time.Now())
+	s.mark(r, code, time.Now())
 }
 
 // closeSpotRequest records on the spot request that its instance ended or stopped; reason is one of
@@ -131,5 +146,5 @@ func (s *State) closeSpotRequest(in *instance, outcome, reason string) {
 			r.State = "closed"
 		}
 	}
-	r.mark("instance-"+outcome+"-"+reason, now)
+	s.mark(r, "instance-"+outcome+"-"+reason, now)
 }

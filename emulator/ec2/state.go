@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
+	"github.com/lifeboat-dev/lifeboat/emulator/replica"
 	"github.com/lifeboat-dev/lifeboat/emulator/timer"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
@@ -85,6 +86,9 @@ type State struct {
 	prices       map[pool][]SpotPrice // changes, oldest first
 	limits       map[Offering]int
 	born         time.Time
+	replicas     *replica.Versions[Instance]
+	// requestReplicas has the spot requests.
+	requestReplicas *replica.Versions[SpotRequest]
 }
 
 // instance is an Instance with internal state.
@@ -121,10 +125,22 @@ func New(o Options) *State {
 		born:        time.Now().UTC().Truncate(time.Second),
 
 		fleetTokens: map[string]*Fleet{},
+		replicas:    replica.New[Instance](replica.Lag{}),
+
+		requestReplicas: replica.New[SpotRequest](replica.Lag{}),
 	}
 	s.tagNetwork(cmp.Or(o.ClusterName, DefaultClusterName))
 	s.clock = timer.NewClock(&s.mu)
 	return s
+}
+
+// SetLag lets Describe calls show instances and spot requests as they were up to a lag ago. The default is the current
+// state.
+func (s *State) SetLag(lag replica.Lag) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas.SetLag(lag)
+	s.requestReplicas.SetLag(lag)
 }
 
 // Run delivers events and changes until ctx is done. After that timers have no effect, and the
@@ -221,9 +237,19 @@ func (s *State) enter(in *instance, st InstanceState, what What) {
 	s.notify(in, what)
 }
 
-// notify queues a change for the subscribers. It needs the lock.
+// notify queues a change for the subscribers, and publishes it to the replicas. It needs the lock.
 func (s *State) notify(in *instance, what What) {
 	s.outbox.put(effect{change: &Change{What: what, Instance: in.Instance.clone()}})
+	s.publish(in)
+}
+
+// publish lets Describe calls show an instance as it is now. It needs the lock.
+func (s *State) publish(in *instance) {
+	if s.instances[in.ID] == nil {
+		s.replicas.Delete(in.ID)
+		return
+	}
+	s.replicas.Put(in.ID, in.Instance.clone())
 }
 
 // emit queues an event for EventBridge. It needs the lock, so that events have the order of the

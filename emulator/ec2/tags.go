@@ -42,6 +42,7 @@ func (s *State) CreateTags(ids []string, tags map[string]string) error {
 	for _, m := range owned {
 		maps.Copy(m, tags)
 	}
+	s.publishAll(ids)
 	return nil
 }
 
@@ -59,16 +60,32 @@ func (s *State) DeleteTags(ids []string, tags map[string]*string) error {
 			return !reserved(k) && (len(tags) == 0 || named && (want == nil || *want == v))
 		})
 	}
+	s.publishAll(ids)
 	return nil
+}
+
+// publishAll publishes the instances and spot requests among the resources. It needs the lock.
+func (s *State) publishAll(ids []string) {
+	for _, id := range ids {
+		if in := s.instances[id]; in != nil {
+			s.publish(in)
+		}
+		if r := s.requests[id]; r != nil {
+			s.requestReplicas.Put(id, r.clone())
+		}
+	}
 }
 
 // Tags lists every tag, ordered by resource and key.
 func (s *State) Tags() []Tag {
 	var out []Tag
-	for _, in := range s.Instances() {
+	s.mu.Lock()
+	list := s.seen(nil)
+	s.mu.Unlock()
+	for _, in := range list {
 		out = appendTags(out, in.ID, "instance", in.Tags)
 	}
-	for _, r := range s.SpotRequests() {
+	for _, r := range s.seenRequests() {
 		out = appendTags(out, r.ID, "spot-instances-request", r.Tags)
 	}
 	s.mu.Lock()

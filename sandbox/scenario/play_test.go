@@ -49,6 +49,9 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func(), m 
 		},
 	})
 	options.DeliverySeed = deliverySeed(t)
+	if os.Getenv("LIFEBOAT_LAG") != "" {
+		options.LagSeed = options.DeliverySeed
+	}
 	seen, err := observer.New(t.TempDir(), &options)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +103,7 @@ func deliverySeed(t *testing.T) uint64 {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("LIFEBOAT_DELIVERY_SEED=%d repeats the order of messages", seed)
+	t.Logf("LIFEBOAT_DELIVERY_SEED=%d repeats the order of messages, and with LIFEBOAT_LAG=1 the lag of EC2", seed)
 	return seed
 }
 
