@@ -50,8 +50,9 @@ model: ## Run random cases against the controller for hours (LIFEBOAT_MODEL_TIME
 kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILLS, 1000 times)
 	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -C sandbox -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./e2e
 
-histories: ## Play random histories with faults on a sandbox for hours (LIFEBOAT_HISTORIES, 1000 of them), and judge each
-	@LIFEBOAT_HISTORIES=$${LIFEBOAT_HISTORIES:-1000} go test -C sandbox -count=1 -timeout 0 -tags e2e -run 'TestHistories$$' -v ./history
+histories: ## Play random histories with faults for hours (LIFEBOAT_HISTORIES, 1000 of them), and judge each; LIFEBOAT_HISTORIES_DIR (bin/histories) continues a run
+	@LIFEBOAT_HISTORIES=$${LIFEBOAT_HISTORIES:-1000} LIFEBOAT_HISTORIES_DIR=$${LIFEBOAT_HISTORIES_DIR:-$(CURDIR)/bin/histories} \
+		go test -C sandbox -count=1 -timeout 0 -tags e2e -run 'TestHistories$$' -v ./history
 
 soak: ## Interrupt nodes with faults for hours (LIFEBOAT_SOAK_TIME, 8h), look for leaks; LIFEBOAT_SOAK_DIR (bin/soak) continues a run
 	@LIFEBOAT_SOAK_TIME=$${LIFEBOAT_SOAK_TIME:-8h} LIFEBOAT_SOAK_DIR=$${LIFEBOAT_SOAK_DIR:-$(CURDIR)/bin/soak} \

@@ -177,7 +177,7 @@ func TestMissingPartIsAnError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, f := range target.Supported() {
-		if f.part == partKarpenter {
+		if f.Part == PartKarpenter {
 			t.Errorf("%s is supported", f.Name)
 		}
 	}

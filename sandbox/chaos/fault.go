@@ -20,8 +20,8 @@ type Fault struct {
 	Text string
 	// Lasts: the fault is a state that ends when it is undone. Otherwise it is one event.
 	Lasts bool
-	// part is the part that must run; "": none.
-	part  string
+	// Part is the part that must run; "": none.
+	Part  string
 	apply func(ctx context.Context, b *broken) error
 }
 

@@ -18,17 +18,17 @@ var editLinks sync.Mutex
 func links() []Fault {
 	var all []Fault
 	for _, one := range []struct{ link, part, what string }{
-		{"lifeboatd-api", partLifeboat, "lifeboatd and the API server"},
-		{"lifeboatd-aws", partLifeboat, "lifeboatd and AWS"},
-		{"agents-api", partAgents, "the agents and the API server"},
-		{"karpenter-api", partKarpenter, "Karpenter and the API server"},
-		{"karpenter-aws", partKarpenter, "Karpenter and AWS"},
-		{"kubelets-api", partKubelets, "the kubelets and the API server"},
+		{"lifeboatd-api", PartLifeboat, "lifeboatd and the API server"},
+		{"lifeboatd-aws", PartLifeboat, "lifeboatd and AWS"},
+		{"agents-api", PartAgents, "the agents and the API server"},
+		{"karpenter-api", PartKarpenter, "Karpenter and the API server"},
+		{"karpenter-aws", PartKarpenter, "Karpenter and AWS"},
+		{"kubelets-api", PartKubelets, "the kubelets and the API server"},
 	} {
 		all = append(all,
-			Fault{Name: "cut-" + one.link, Text: "keeps back all data between " + one.what + ", as a partition does", Lasts: true, part: one.part, apply: disturbing(one.link, link.Condition{Cut: true})},
-			Fault{Name: "slow-" + one.link, Text: "delays data between " + one.what + " by " + slowBy.String(), Lasts: true, part: one.part, apply: disturbing(one.link, link.Condition{Latency: slowBy})},
-			Fault{Name: "flaky-" + one.link, Text: "resets connections between " + one.what + " at random", Lasts: true, part: one.part, apply: disturbing(one.link, link.Condition{Flaky: true})},
+			Fault{Name: "cut-" + one.link, Text: "keeps back all data between " + one.what + ", as a partition does", Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Cut: true})},
+			Fault{Name: "slow-" + one.link, Text: "delays data between " + one.what + " by " + slowBy.String(), Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Latency: slowBy})},
+			Fault{Name: "flaky-" + one.link, Text: "resets connections between " + one.what + " at random", Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Flaky: true})},
 		)
 	}
 	return all

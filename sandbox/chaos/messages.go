@@ -25,8 +25,8 @@ const (
 // messages are faults of the queue.
 func messages() []Fault {
 	return []Fault{
-		{Name: "flood-queue", Text: fmt.Sprintf("%d messages arrive: unreadable, of other kinds, and about instances of others", floodSize), part: partLifeboat, apply: flooding},
-		{Name: "repeat-notices", Text: fmt.Sprintf("the spot warnings of all Interruptions arrive %d times again", copies), part: partLifeboat, apply: repeating},
+		{Name: "flood-queue", Text: fmt.Sprintf("%d messages arrive: unreadable, of other kinds, and about instances of others", floodSize), Part: PartLifeboat, apply: flooding},
+		{Name: "repeat-notices", Text: fmt.Sprintf("the spot warnings of all Interruptions arrive %d times again", copies), Part: PartLifeboat, apply: repeating},
 	}
 }
 

@@ -39,7 +39,7 @@ func objects() []Fault {
 		{Name: "delete-policies", Text: "all InterruptionPolicies are deleted, and created again afterwards", Lasts: true, apply: deletingPolicies},
 		{Name: "edit-policies", Text: "all InterruptionPolicies get another priority, and back", Lasts: true, apply: editingPolicies},
 		{Name: "apply-crds", Text: "all CRDs of Lifeboat are written again, as an upgrade does", apply: applyingCRDs},
-		{Name: "steal-lease", Text: "another process takes the leader's Lease, and releases it afterwards", Lasts: true, part: partStandby, apply: stealing},
+		{Name: "steal-lease", Text: "another process takes the leader's Lease, and releases it afterwards", Lasts: true, Part: PartStandby, apply: stealing},
 	}
 }
 

@@ -16,30 +16,30 @@ const downPoll = 100 * time.Millisecond
 
 // The parts of a sandbox that are processes.
 const (
-	partLifeboat     = "lifeboatd"
-	partStandby      = "lifeboatd-2"
-	partAgents       = "agent"
-	partKarpenter    = "karpenter"
-	partKubelets     = "kwok"
-	partControlPlane = "control plane"
+	PartLifeboat     = "lifeboatd"
+	PartStandby      = "lifeboatd-2"
+	PartAgents       = "agent"
+	PartKarpenter    = "karpenter"
+	PartKubelets     = "kwok"
+	PartControlPlane = "control plane"
 )
 
 // processes are faults of processes.
 func processes() []Fault {
 	var all []Fault
 	for _, one := range []struct{ name, part, what string }{
-		{"lifeboatd", partLifeboat, "all replicas of lifeboatd"},
-		{"agents", partAgents, "the agents of all nodes"},
-		{"karpenter", partKarpenter, "Karpenter"},
-		{"kubelets", partKubelets, "the simulated kubelets of all nodes"},
-		{"control-plane", partControlPlane, "etcd, the API server, the scheduler and the controllers"},
+		{"lifeboatd", PartLifeboat, "all replicas of lifeboatd"},
+		{"agents", PartAgents, "the agents of all nodes"},
+		{"karpenter", PartKarpenter, "Karpenter"},
+		{"kubelets", PartKubelets, "the simulated kubelets of all nodes"},
+		{"control-plane", PartControlPlane, "etcd, the API server, the scheduler and the controllers"},
 	} {
 		all = append(all,
-			Fault{Name: "kill-" + one.name, Text: "kills " + one.what + " with SIGKILL; they are started again", part: one.part, apply: killing(one.part)},
-			Fault{Name: "freeze-" + one.name, Text: "stops " + one.what + " with SIGSTOP, and continues them afterwards", Lasts: true, part: one.part, apply: freezing(one.part)},
+			Fault{Name: "kill-" + one.name, Text: "kills " + one.what + " with SIGKILL; they are started again", Part: one.part, apply: killing(one.part)},
+			Fault{Name: "freeze-" + one.name, Text: "stops " + one.what + " with SIGSTOP, and continues them afterwards", Lasts: true, Part: one.part, apply: freezing(one.part)},
 		)
-		if one.part != partControlPlane {
-			all = append(all, Fault{Name: "down-" + one.name, Text: "kills " + one.what + " as often as they are started", Lasts: true, part: one.part, apply: keepingDown(one.part)})
+		if one.part != PartControlPlane {
+			all = append(all, Fault{Name: "down-" + one.name, Text: "kills " + one.what + " as often as they are started", Lasts: true, Part: one.part, apply: keepingDown(one.part)})
 		}
 	}
 	return all

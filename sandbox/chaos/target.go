@@ -84,14 +84,17 @@ func (t *Target) parts(name string) ([]sandboxstate.Part, error) {
 	}), nil
 }
 
+// ErrNoPart says that the part that a fault breaks does not run.
+var ErrNoPart = errors.New("the sandbox has no part")
+
 // supports reports why a fault cannot be applied to this sandbox.
 func (t *Target) supports(f Fault) error {
-	if f.part == "" {
+	if f.Part == "" {
 		return nil
 	}
-	found, err := t.parts(f.part)
+	found, err := t.parts(f.Part)
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("the sandbox has no part %s: `lifeboat sandbox up --help` says how to add it", f.part)
+		err = fmt.Errorf("%w %s: `lifeboat sandbox up --help` says how to add it", ErrNoPart, f.Part)
 	}
 	return err
 }

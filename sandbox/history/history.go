@@ -19,6 +19,8 @@ type History struct {
 type Node struct {
 	Name, Zone string
 	Team       bool // it has the label that policies select
+	// Launched: Karpenter launches it, for a pod of a workload that Spreads.
+	Launched bool
 }
 
 // WorkloadKind is the kind of a workload.
@@ -41,6 +43,8 @@ type Workload struct {
 	// Budget is the maxUnavailable of its PodDisruptionBudget; below zero: it has none.
 	Budget       int
 	DoNotDisrupt bool
+	// Spreads: each pod needs a node of Karpenter of its own.
+	Spreads bool
 }
 
 // Policy is an InterruptionPolicy for the nodes of the team.
@@ -48,6 +52,8 @@ type Policy struct {
 	Name, Kind, Action string
 	// Evict is true if the pods are evicted; by default they are surged.
 	Evict bool
+	// Pool: it is for Karpenter's nodes instead. First: their replacements start before pods leave.
+	Pool, First bool
 }
 
 // EventKind is what happens.
@@ -78,10 +84,29 @@ type Event struct {
 // interrupts reports whether an event is a notice, which starts the clock of a scenario.
 func (e Event) interrupts() bool { return e.Kind == Spot || e.Kind == Rebalance || e.Kind == Scheduled }
 
+// launched is how many nodes Karpenter launches, and spread is for how many pods.
+func (h History) launched() (n int) {
+	for _, node := range h.Nodes {
+		if node.Launched {
+			n++
+		}
+	}
+	return n
+}
+
+func (h History) spread() (n int) {
+	for _, w := range h.Workloads {
+		if w.Spreads {
+			n += w.Replicas
+		}
+	}
+	return n
+}
+
 // valid reports whether a history can be written as a scenario: it has a notice, each event is about
 // nodes that exist, and only what is scheduled is cancelled.
 func (h History) valid() bool {
-	if !slices.ContainsFunc(h.Events, Event.interrupts) {
+	if !slices.ContainsFunc(h.Events, Event.interrupts) || h.launched() != h.spread() {
 		return false
 	}
 	scheduled := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/judge"
@@ -30,17 +31,27 @@ type Player struct {
 	Delay time.Duration
 	// KeepRecords leaves Interruptions to Lifeboat, which removes them after their --ttl.
 	KeepRecords bool
+	// Karpenter: the sandbox has it.
+	Karpenter bool
 	// Stretch adapts the time limits of a scenario to the machine. It may be nil.
 	Stretch func(*scenario.Scenario)
 
 	kube client.Client
 }
 
+// Judged is how much was judged: writes of all clients, pods, Lifeboat's requests that a pod stops, and
+// Interruptions.
+type Judged struct {
+	Writes  int `json:"writes"`
+	Pods    int `json:"pods"`
+	Asks    int `json:"asks"`
+	Records int `json:"records"`
+}
+
 // Outcome is the result of a history.
 type Outcome struct {
 	Violations []judge.Violation
-	// Writes, Pods, Asks and Records are how much was judged.
-	Writes, Pods, Asks, Records int
+	Judged
 }
 
 const (
@@ -65,11 +76,17 @@ func (p *Player) Play(ctx context.Context, name string, text []byte, moment func
 	if err := p.Clean(ctx); err != nil {
 		return Outcome{}, err
 	}
+	if err := p.provision(ctx); err != nil {
+		return Outcome{}, err
+	}
 	if err := p.Observer.Forget(); err != nil {
 		return Outcome{}, err
 	}
 	if _, err := scenario.Play(ctx, sc, p.Sandbox, moment); err != nil {
 		return Outcome{}, fmt.Errorf("playing %s: %w", name, err)
+	}
+	if err := p.finish(ctx); err != nil {
+		return Outcome{}, err
 	}
 	return p.settle(ctx)
 }
@@ -137,7 +154,7 @@ func (p *Player) Clean(ctx context.Context) error {
 
 // remove requests the removal of everything, and returns how much is left.
 func (p *Player) remove(ctx context.Context) (left int, err error) {
-	if err := p.terminate(); err != nil {
+	if left, err = p.terminate(); err != nil {
 		return 1, err
 	}
 	for _, one := range []struct {
@@ -151,19 +168,24 @@ func (p *Player) remove(ctx context.Context) (left int, err error) {
 		{&appsv1.ReplicaSetList{}, &appsv1.ReplicaSet{}, inDefault()},
 		{&corev1.PodList{}, &corev1.Pod{}, append(inDefault(), client.GracePeriodSeconds(0))},
 		{&v1beta1.InterruptionPolicyList{}, &v1beta1.InterruptionPolicy{}, nil},
+		{claimList(), claim(), nil},
 		{&corev1.NodeList{}, nil, nil}, // they go with their instances
 		{&v1beta1.InterruptionList{}, &v1beta1.Interruption{}, nil},
 	} {
+		if one.list.GetObjectKind().GroupVersionKind().Group != "" && !p.Karpenter {
+			continue // Karpenter's kinds do not exist
+		}
 		if err := p.kube.List(ctx, one.list); err != nil {
 			return left + 1, fmt.Errorf("listing what is left: %w", err)
 		}
 		n := meta.LenList(one.list)
 		left += n
-		if _, records := one.of.(*v1beta1.Interruption); records && p.KeepRecords {
+		_, records := one.of.(*v1beta1.Interruption)
+		if records && p.KeepRecords {
 			left -= n
 			continue
 		}
-		if n == 0 || one.of == nil || left > n && one.opts == nil {
+		if n == 0 || one.of == nil || records && left > n {
 			continue // an Interruption goes after its node
 		}
 		if err := p.kube.DeleteAllOf(ctx, one.of, one.opts...); err != nil {
@@ -173,21 +195,21 @@ func (p *Player) remove(ctx context.Context) (left int, err error) {
 	return left, nil
 }
 
-// terminate ends all instances.
-func (p *Player) terminate() error {
+// terminate ends all instances, and returns how many there were.
+func (p *Player) terminate() (int, error) {
 	var ids []string
 	for _, in := range p.Sandbox.EC2().Instances() {
-		if in.State != "terminated" && in.State != "shutting-down" {
+		if in.State != ec2.Terminated && in.State != ec2.ShuttingDown {
 			ids = append(ids, in.ID)
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return 0, nil
 	}
 	if _, err := p.Sandbox.EC2().Terminate(ids); err != nil {
-		return fmt.Errorf("terminating instances: %w", err)
+		return 0, fmt.Errorf("terminating instances: %w", err)
 	}
-	return nil
+	return len(ids), nil
 }
 
 func inDefault() []client.DeleteAllOfOption {

@@ -9,19 +9,27 @@ import (
 )
 
 const (
-	// spotNotice is that of EC2. A warning does not say when the instance ends, so no other is possible.
-	spotNotice = 2 * time.Minute
+	// spotNotice is that of EC2. A warning does not say when the instance ends, so no other is possible
+	// without agents: the metadata say it (EC2 User Guide, "spot/instance-action").
+	spotNotice  = 2 * time.Minute
+	agentNotice = 70 * time.Second
 	// lastEvent is when the last event begins at the latest.
-	lastEvent = 30 * time.Second
+	lastEvent = 20 * time.Second
 	// longestFault is short, so that the faults of a history leave time for a drain.
 	longestFault = 8 * time.Second
 	mostFaults   = 3
 )
 
-// Random makes a history. The same seed, faults and size give the same one. Size multiplies nodes,
-// workloads and notices; 1 is a small history.
-func Random(seed uint64, faults []string, size int) History {
-	g := generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+// Random makes a history for the setting of its seed. The same seed gives the same one.
+func Random(seed uint64) History {
+	on := Settings()[SettingOf(seed)]
+	return random(seed, on, on.faults(skipped), 1)
+}
+
+// random multiplies nodes, workloads and notices by size. A large history holds no pods for long.
+func random(seed uint64, on Setting, faults []string, size int) History {
+	g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), agents: on.Agents}
+	g.holds = g.chance(25) && size == 1
 	h := History{Seed: seed}
 	for i := range g.between(3*size, 6*size) {
 		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("n%d", i), Zone: "us-east-1" + string("abc"[i%3]), Team: g.chance(60)})
@@ -29,9 +37,15 @@ func Random(seed uint64, faults []string, size int) History {
 	for i := range g.between(2*size, 5*size) {
 		h.Workloads = append(h.Workloads, g.workload(fmt.Sprintf("w%d", i)))
 	}
+	if on.Karpenter {
+		g.provision(&h)
+	}
 	for _, kind := range []string{"SpotInterruption", "ScheduledChange", "RebalanceRecommendation"} {
 		if g.chance(40) {
-			h.Policies = append(h.Policies, Policy{Name: fmt.Sprintf("p%d", len(h.Policies)), Kind: kind, Action: g.action(), Evict: g.chance(40)})
+			p := Policy{Name: fmt.Sprintf("p%d", len(h.Policies)), Kind: kind, Action: g.action(), Evict: g.chance(40)}
+			p.Pool = on.Karpenter && g.chance(60)
+			p.First = p.Pool && p.Action == "Drain" && g.chance(60)
+			h.Policies = append(h.Policies, p)
 		}
 	}
 	h.Events = append(g.notices(h.Nodes, 3*size), g.faults(faults)...)
@@ -40,7 +54,12 @@ func Random(seed uint64, faults []string, size int) History {
 }
 
 // generator makes random choices.
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	agents bool
+	// holds: pods may be held until their last call. Such a history lasts as long as its notice.
+	holds bool
+}
 
 // between is a number from least to most, inclusive.
 func (g generator) between(least, most int) int { return least + g.IntN(most-least+1) }
@@ -59,35 +78,54 @@ func (g generator) action() string {
 	return "Cordon"
 }
 
+// provision adds nodes of Karpenter, and what needs them.
+func (g generator) provision(h *History) {
+	w := g.workload("spread")
+	w.Kind, w.Replicas, w.Spreads, w.DoNotDisrupt = Deployment, g.between(2, 3), true, false
+	h.Workloads = append(h.Workloads, w)
+	for i := range w.Replicas {
+		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("k%d", i), Launched: true})
+	}
+}
+
 func (g generator) workload(name string) Workload {
 	w := Workload{
 		Name: name, Kind: []WorkloadKind{Deployment, Deployment, StatefulSet, BarePod}[g.IntN(4)],
 		Replicas: g.between(1, 4), Grace: []int{2, 5, 10, 20}[g.IntN(4)], Start: g.between(1, 5),
-		Budget: -1, DoNotDisrupt: g.chance(15),
+		Budget: -1, DoNotDisrupt: g.holds && g.chance(20),
 	}
 	w.Stop = g.between(1, w.Grace)
 	if w.Kind == BarePod {
 		w.Replicas = 1
 	}
 	if g.chance(50) {
+		w.Budget = 1
+	}
+	if w.Budget > 0 && g.holds {
 		w.Budget = g.IntN(2)
 	}
 	return w
 }
 
-// notices are about different nodes. At least one node has none.
+// notices are about different nodes. A fifth of the nodes, and at least one, has none. The first is a spot warning.
 func (g generator) notices(nodes []Node, most int) (all []Event) {
-	order := g.Perm(len(nodes))
+	order := g.Perm(len(nodes))[:len(nodes)-max(1, len(nodes)/5)]
 	at := time.Duration(0)
-	for len(order) > 1 && len(all) < most {
-		n := g.between(1, min(2, len(order)-1))
+	for len(order) > 0 && len(all) < most {
+		n := g.between(1, min(2, len(order)))
 		e := Event{At: at, Kind: []EventKind{Spot, Spot, Spot, Rebalance, Scheduled, Scheduled}[g.IntN(6)]}
+		if len(all) == 0 {
+			e.Kind = Spot
+		}
 		for _, i := range order[:n] {
 			e.Nodes = append(e.Nodes, nodes[i].Name)
 		}
 		order = order[n:]
 		if e.Kind == Spot {
 			e.Notice = spotNotice
+			if g.agents && g.chance(70) {
+				e.Notice = agentNotice
+			}
 		}
 		all = append(all, e)
 		if e.Kind == Scheduled && g.chance(50) {

@@ -1,12 +1,7 @@
 package history
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,10 +14,7 @@ type Round struct {
 	Run  string    `json:"run"`
 	Time time.Time `json:"time"`
 	Seed uint64    `json:"seed"`
-	// Records, Asks and Pods are how much was judged, and Violations what the judge found.
-	Records    int      `json:"records"`
-	Asks       int      `json:"asks"`
-	Pods       int      `json:"pods"`
+	Judged
 	Violations []string `json:"violations,omitempty"`
 	// Values are by the names of Measures.
 	Values map[string]float64 `json:"values"`
@@ -43,6 +35,7 @@ func Measures() []Measure {
 		{"open files", "", 10},
 		{"watches", "", 10},
 		{"Interruptions", "", 60},
+		{"objects", "", 300},
 		{"etcd", "MiB", 60},
 	}
 }
@@ -51,48 +44,10 @@ func Measures() []Measure {
 const warmup = 20
 
 // ReadRounds reads the rounds of earlier runs; none if there is no file.
-func ReadRounds(path string) ([]Round, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading earlier rounds: %w", err)
-	}
-	defer file.Close()
-	var all []Round
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r Round
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			continue // the last line of a run that was killed
-		}
-		all = append(all, r)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading earlier rounds: %w", err)
-	}
-	return all, nil
-}
+func ReadRounds(path string) ([]Round, error) { return readLines[Round](path) }
 
 // Append adds a round to the file.
-func (r Round) Append(path string) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding a round: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("writing a round: %w", err)
-	}
-	// The line before may be incomplete.
-	_, err = file.Write(append([]byte("\n"), text...))
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("writing a round: %w", err)
-	}
-	return nil
-}
+func (r Round) Append(path string) error { return appendLine(path, r) }
 
 // Runs are the rounds of each process of lifeboatd, in order, without its warm-up.
 func Runs(rounds []Round) [][]Round {
@@ -126,9 +81,9 @@ const longRun = time.Hour
 // Summary writes the page of a soak, and lists what failed.
 func Summary(rounds []Round) (page string, failures []string) {
 	var b strings.Builder
-	records, asks, pods := 0, 0, 0
+	var all Judged
 	for _, r := range rounds {
-		records, asks, pods = records+r.Records, asks+r.Asks, pods+r.Pods
+		all = all.plus(r.Judged)
 		for _, v := range r.Violations {
 			failures = append(failures, fmt.Sprintf("seed %d: %s", r.Seed, v))
 		}
@@ -136,7 +91,7 @@ func Summary(rounds []Round) (page string, failures []string) {
 	broken := len(failures)
 	runs := Runs(rounds)
 	fmt.Fprintf(&b, "# Soak\n\n%d histories in %d runs, with %d Interruptions, %d pods and %d requests to stop. %d broken promises.\n",
-		len(rounds), len(runs), records, pods, asks, broken)
+		len(rounds), len(runs), all.Records, all.Pods, all.Asks, broken)
 	for _, run := range runs {
 		length := run[len(run)-1].Time.Sub(run[0].Time)
 		fmt.Fprintf(&b, "\n## Run of %s\n\n%s, %d histories after the warm-up.\n\n", run[0].Time.UTC().Format("2006-01-02 15:04 UTC"), length.Round(time.Minute), len(run))

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// soakSize makes histories of 12 to 24 nodes.
-	soakSize = 4
+	// soakSize makes histories of 48 to 96 nodes, of which four in five are interrupted.
+	soakSize = 16
 	// soakTTL is how long lifeboatd keeps Interruptions.
 	soakTTL = 5 * time.Minute
 	// rest is how long nothing happens before the values are read.
@@ -54,15 +54,15 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlayer(t, lifeboatd, 1, "--ttl="+soakTTL.String())
+	p := newPlayer(t, lifeboatd, Settings()[0], "--ttl="+soakTTL.String())
 	p.KeepRecords = true
 	left := maps.Clone(skipped)
 	for _, name := range endsLifeboat {
 		left[name] = "it ends the process that is measured"
 	}
-	faults := menu(t, p, left)
+	faults := Settings()[0].faults(left)
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
-		r := soakRound(t, p, Random(rand.Uint64N(1<<32), faults, soakSize))
+		r := soakRound(t, p, random(rand.Uint64N(1<<32), Settings()[0], faults, soakSize))
 		if err := r.Append(filepath.Join(dir, "rounds.jsonl")); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func soakRound(t *testing.T, p *Player, h History) Round {
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", h.Seed, err, h.Scenario())
 	}
-	r := Round{Seed: h.Seed, Records: got.Records, Asks: got.Asks, Pods: got.Pods}
+	r := Round{Seed: h.Seed, Judged: got.Judged}
 	for _, v := range got.Violations {
 		r.Violations = append(r.Violations, v.String())
 	}
@@ -149,6 +149,8 @@ func measured(t *testing.T, p *Player) (string, map[string]float64) {
 		"goroutines": sum(own.String(), "go_goroutines", ""), "RssAnon": anonymous(t, part.PID), "open files": float64(len(files)),
 		"watches":       sum(string(api), "apiserver_longrunning_requests", `verb="WATCH"`),
 		"Interruptions": float64(len(records.Items)), "etcd": sum(string(api), "apiserver_storage_size_bytes", "") / (1 << 20),
+		// Events live for an hour, and so grow at first.
+		"objects": sum(string(api), "apiserver_resource_objects", "") - sum(string(api), "apiserver_resource_objects", `resource="events"`),
 	}
 }
 

@@ -33,7 +33,7 @@ func TestSlopeHasItsConfidence(t *testing.T) {
 func rounds(run string, perHour float64) (all []Round) {
 	for i := range 40 {
 		at := time.Date(2026, 11, 1, 0, 3*i, 0, 0, time.UTC)
-		all = append(all, Round{Run: run, Time: at, Seed: uint64(i), Records: 3, Values: map[string]float64{
+		all = append(all, Round{Run: run, Time: at, Seed: uint64(i), Judged: Judged{Records: 3}, Values: map[string]float64{
 			"goroutines": 300 + float64(i%2) + perHour*float64(3*i)/60, "RssAnon": 40 - float64(i%3),
 		}})
 	}

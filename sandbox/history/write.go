@@ -8,25 +8,38 @@ import (
 )
 
 const (
-	// settling is how long a script goes on after the last deadline, or the last event.
-	settling = 10 * time.Second
-	// quiet is how long it goes on at least after an event without a deadline.
-	quiet = 30 * time.Second
+	// settling is how long a script goes on after the last event or fault.
+	settling = 2 * time.Second
 )
 
 // Scenario writes a history as a scenario.
 func (h History) Scenario() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A random history, seed %d\n\n-- script --\n", h.Seed)
-	for _, n := range h.Nodes {
-		fmt.Fprintf(&b, "node %s zone=%s spot%s\n", n.Name, n.Zone, map[bool]string{true: " labels=team=web"}[n.Team])
+	if h.launched() > 0 {
+		b.WriteString("karpenter on\n")
 	}
-	fmt.Fprintf(&b, "wait nodes ready=%d within 90s\n", len(h.Nodes))
+	for _, n := range h.Nodes {
+		if !n.Launched {
+			fmt.Fprintf(&b, "node %s zone=%s spot%s\n", n.Name, n.Zone, map[bool]string{true: " labels=team=web"}[n.Team])
+		}
+	}
+	if own := len(h.Nodes) - h.launched(); own > 0 {
+		fmt.Fprintf(&b, "wait nodes ready=%d within 90s\n", own)
+	}
 	if len(h.Policies) > 0 {
 		b.WriteString("apply policies.yaml\n")
 	}
 	if len(h.Workloads) > 0 {
-		b.WriteString("apply workloads.yaml\nwait pods ready within 90s\n")
+		b.WriteString("apply workloads.yaml\n")
+	}
+	for _, n := range h.Nodes {
+		if n.Launched {
+			fmt.Fprintf(&b, "wait node %[1]s launched within 2m\nwait node %[1]s ready within 90s\n", n.Name)
+		}
+	}
+	if len(h.Workloads) > 0 {
+		b.WriteString("wait pods ready within 90s\n")
 	}
 	h.script(&b)
 	for _, file := range []struct {
@@ -47,7 +60,7 @@ func mapped[T any](all []T, f func(T) string) (out []string) {
 	return out
 }
 
-// script writes the events. A notice restarts the clock of a script, and before the first one there is
+// script writes the events. The player waits for what follows from them. A notice restarts the clock of a script, and before the first one there is
 // none: what comes before it happens at once.
 func (h History) script(b *strings.Builder) {
 	clock, end, running := time.Duration(0), time.Duration(0), false
@@ -59,10 +72,7 @@ func (h History) script(b *strings.Builder) {
 		if e.interrupts() {
 			clock, running = e.At, true
 		}
-		end = max(end, e.At+e.For+settling, e.At+quiet)
-		if e.Kind == Spot {
-			end = max(end, e.At+e.Notice+settling)
-		}
+		end = max(end, e.At+e.For+settling)
 	}
 	fmt.Fprintf(b, "until %s\n", end-clock)
 }
@@ -86,13 +96,16 @@ func (e Event) line() string {
 func (p Policy) yaml() string {
 	lines := []string{
 		"apiVersion: lifeboat.dev/v1beta1", "kind: InterruptionPolicy", "metadata: {name: " + p.Name + "}", "spec:",
-		"  nodes: {matchLabels: {team: web}}", "  rules:", "  - kinds: [" + p.Kind + "]", "    action: " + p.Action,
+		"  nodes: " + map[bool]string{false: "{matchLabels: {team: web}}", true: "{nodePools: [default]}"}[p.Pool], "  rules:", "  - kinds: [" + p.Kind + "]", "    action: " + p.Action,
 	}
 	if p.Kind == "ScheduledChange" {
 		lines = append(lines, "    notBefore: 24h")
 	}
 	if p.Evict && p.Action == "Drain" {
 		lines = append(lines, "    strategy: Evict")
+	}
+	if p.First {
+		lines = append(lines, "    replacement: Before")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
@@ -122,6 +135,9 @@ func (w Workload) yaml() string {
 		"spec:", fmt.Sprintf("  terminationGracePeriodSeconds: %d", w.Grace), "  containers:", "  - name: main", "    image: main",
 		"    resources: {requests: {cpu: 50m, memory: 32Mi}}",
 	})
+	if w.Spreads {
+		body = append(body, "  nodeSelector: {karpenter.sh/nodepool: default}", "  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: "+w.Name+"}}}]}}")
+	}
 	for _, line := range body {
 		if line != "" {
 			head = append(head, indent+line)

@@ -190,3 +190,25 @@ func TestJudgeImportsNothingOfTheProduct(t *testing.T) {
 		}
 	}
 }
+
+// TestKilledAPIServerLacksItsLastEntries: it stored the creation of an Interruption, and died before it
+// logged that. The object itself says when it was created.
+func TestKilledAPIServerLacksItsLastEntries(t *testing.T) {
+	t.Parallel()
+	lost := func() *story {
+		s := healthy(t)
+		first := slices.IndexFunc(s.requests, func(r Request) bool { return r.Resource == "interruptions" && r.Name == "i-a" })
+		created := s.requests[first].Received.Truncate(second).Format(time.RFC3339)
+		s.change("interruptions", "i-a", `"name":"i-a"`, `"name":"i-a","creationTimestamp":"`+created+`"`)
+		s.requests = slices.Delete(s.requests, first, first+1)
+		return s
+	}
+	for _, v := range lost().judge() {
+		t.Error(v)
+	}
+	later := lost()
+	later.change("interruptions", "i-a", `"creationTimestamp":"2026`, `"creationTimestamp":"2027`)
+	if len(later.judge()) == 0 {
+		t.Error("an Interruption that was created later does not break a promise")
+	}
+}

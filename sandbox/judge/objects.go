@@ -25,6 +25,7 @@ type meta struct {
 	Labels, Annotations  map[string]string
 	Finalizers           []string
 	OwnerReferences      []struct{ Kind, Name string }
+	CreationTimestamp    time.Time // in whole seconds
 	DeletionTimestamp    *time.Time
 	DeletionGrace        *int64 `json:"deletionGracePeriodSeconds"`
 }

@@ -151,9 +151,21 @@ func (h *History) replayRecord(r Request) error {
 	if i == nil || !i.deleted.IsZero() {
 		i = &interruption{}
 		h.records[o.Metadata.Name] = i
+		i.versions = missed(r, o)
 	}
 	i.versions = append(i.versions, version[record]{r.Received, r.User, o})
 	return nil
+}
+
+// missed is the creation of an Interruption that the log lacks: an API server that is killed has stored
+// requests that it has not logged. Nothing is known of its status.
+func missed(r Request, o record) versions[record] {
+	created := o.Metadata.CreationTimestamp
+	if r.Verb == "create" || created.IsZero() || !created.Before(r.Received.Truncate(time.Second)) {
+		return nil
+	}
+	first := record{Metadata: o.Metadata, Spec: o.Spec}
+	return versions[record]{{created, "", first}}
 }
 
 func (h *History) replayClaim(r Request) error {

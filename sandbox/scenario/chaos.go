@@ -53,7 +53,7 @@ func (p *player) chaos(ctx context.Context, st ChaosStatement) error {
 		return err
 	}
 	p.addMoment(MomentStep, "fault "+st.Fault.Name+": "+st.Fault.Text)
-	undo, err := chaos.Start(ctx, target, st.Fault, st.For, st.Seed)
+	undo, err := startFault(ctx, target, st)
 	if err != nil {
 		return err
 	}
@@ -71,6 +71,18 @@ func (p *player) chaos(ctx context.Context, st ChaosStatement) error {
 	}()
 	p.faults = append(p.faults, func() error { cancel(); return <-done })
 	return nil
+}
+
+// partWait is how long a part may take to start, such as the agent of a new node.
+const partWait = 10 * time.Second
+
+func startFault(ctx context.Context, target *chaos.Target, st ChaosStatement) (func() error, error) {
+	for limit := time.Now().Add(partWait); ; {
+		undo, err := chaos.Start(ctx, target, st.Fault, st.For, st.Seed)
+		if !errors.Is(err, chaos.ErrNoPart) || time.Now().After(limit) || !sleep.For(ctx, 100*time.Millisecond) {
+			return undo, err
+		}
+	}
 }
 
 // repair undoes all faults.
