@@ -71,6 +71,7 @@ var floors = [][]string{
 	{"sandbox/scenario", "sandbox/observer", "sandbox/scrape"},
 	{"sandbox/chaos"},
 	{"sandbox"},
+	{"sandbox/systemd"},
 	{"sandbox/instances"},
 	{"sandbox/machines"},
 	{"sandbox/kwok", "sandbox/karpenter", "sandbox/controlplane", "sandbox/assets"},
