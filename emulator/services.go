@@ -9,6 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/cloudtrail"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/eks"
+	"github.com/lifeboat-dev/lifeboat/emulator/elb"
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/emulator/fis"
 	"github.com/lifeboat-dev/lifeboat/emulator/health"
@@ -35,6 +36,7 @@ type States struct {
 	IAM    *iam.State
 	SSM    *ssm.State
 	EKS    *eks.State
+	ELB    *elb.State
 
 	AutoScaling *autoscaling.State
 	CloudTrail  *cloudtrail.State
@@ -69,6 +71,7 @@ func newStates(scope wire.Scope, o Options) *States {
 	s.SNS = sns.New(scope, s.SQS.Deliver)
 	s.Events = events.New(scope, s.deliverEvent)
 	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: o.Timing, ProfileRole: s.IAM.ProfileRole})
+	s.ELB = elb.New(scope, s.running)
 	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Allowed: s.IAM.Allowed})
 	s.AutoScaling = autoscaling.New(autoscaling.Options{
 		Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Deliver: s.SQS.Deliver, Timing: o.AutoScaling,
@@ -97,6 +100,12 @@ func (s *States) deliverEvent(arn, body string, from sqs.Sender) error {
 	return s.SQS.Deliver(arn, body, from)
 }
 
+// running reports whether an instance exists, and whether it runs.
+func (s *States) running(instanceID string) (exists, running bool) {
+	found, err := s.EC2.Describe([]string{instanceID}, nil)
+	return err == nil, err == nil && found[0].State == ec2.Running
+}
+
 // services is the list of emulated services: one line each.
 func (s *States) services() []wire.Service {
 	return []wire.Service{
@@ -110,6 +119,7 @@ func (s *States) services() []wire.Service {
 		iam.Service(s.IAM),
 		ssm.Service(s.SSM),
 		eks.Service(s.EKS),
+		elb.Service(s.ELB),
 		pricing.Service(s.Pricing),
 		cloudtrail.Service(s.CloudTrail),
 	}

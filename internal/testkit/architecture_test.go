@@ -85,7 +85,7 @@ var floors = [][]string{
 	{"emulator/fis", "emulator/autoscaling", "emulator/imds", "emulator/health"},
 	{"emulator/ec2", "emulator/cloudtrail"},
 	{"emulator/events", "emulator/sns"},
-	{"emulator/sqs", "emulator/sts", "emulator/iam", "emulator/ssm", "emulator/eks", "emulator/pricing"},
+	{"emulator/sqs", "emulator/sts", "emulator/iam", "emulator/ssm", "emulator/eks", "emulator/elb", "emulator/pricing"},
 	{"emulator/wire", "emulator/timer", "emulator/replica", "emulator/events/pattern"},
 	{"emulator/policy"},
 	{"internal/controller/"},
