@@ -67,6 +67,8 @@ func (s *Sandbox) chartValues() map[string]any {
 		"webhooks":   map[string]any{"allowHTTP": true, "allowPrivate": true},
 		"controller": map[string]any{"extraArgs": []any{"--webhook-allow-loopback"}},
 		"karpenter":  map[string]any{"guard": map[string]any{"enabled": s.opts.KarpenterGuard}},
+
+		"outOfServiceTaint": map[string]any{"enabled": s.opts.OutOfServiceTaint},
 	}
 }
 

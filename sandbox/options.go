@@ -71,6 +71,8 @@ type Options struct {
 	Replicas int
 	// KarpenterGuard turns on the chart's guard of NodeClaims (karpenter.guard.enabled).
 	KarpenterGuard bool
+	// OutOfServiceTaint turns on the chart's option of that name.
+	OutOfServiceTaint bool
 	// NoLifeboat does not start lifeboatd until StartLifeboat.
 	NoLifeboat bool
 	// NoChart leaves the cluster without Lifeboat's chart, for tests that install it with Helm. It

@@ -47,8 +47,12 @@ func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 	})
 	capacity, allocatable := k.resources(in.Type)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: in.PrivateDNSName, Labels: k.labels},
-		Spec:       corev1.NodeSpec{ProviderID: providerID(in), Taints: k.taints},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: in.PrivateDNSName, Labels: k.labels,
+			// Every kubelet sets it by default; else no controller attaches volumes to the node.
+			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+		},
+		Spec: corev1.NodeSpec{ProviderID: providerID(in), Taints: k.taints},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: allocatable,
 			Addresses: []corev1.NodeAddress{
