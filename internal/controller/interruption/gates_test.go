@@ -277,3 +277,16 @@ func TestOwnersAreReadAgainAfterRestart(t *testing.T) {
 		t.Errorf("evictions %v: it never ends: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 }
+
+// Reading the owners takes a list and a watch for each ReplicaSet and Deployment, and pods would
+// wait for it.
+func TestOwnersAreNotReadWhileSurgeIsDisabled(t *testing.T) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules[0].Strategy = v1beta1.StrategySurge
+	}))
+	w.loop.SurgeDisabled, w.loop.Owners = true, &owned{unread: true}
+	w.settle(time.Second)
+	if !slices.Equal(w.evictions, []string{"web-1"}) {
+		t.Errorf("evictions %v, want web-1 at once: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
+	}
+}

@@ -24,7 +24,7 @@ func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decis
 		f.storm = fmt.Sprintf("more than %d nodes are being drained, and no rule says strategy: Surge", maxSurgedNodes)
 		d.Strategy = v1beta1.StrategyEvict
 	}
-	f.surges = c.Owners != nil && (record.Surges(&d) ||
+	f.surges = c.Owners != nil && (record.Surges(&d) && !c.SurgeDisabled ||
 		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1beta1.LabelSurged] != "" }))
 	if !f.surges || !f.podsKnown {
 		return nil

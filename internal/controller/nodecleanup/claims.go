@@ -35,9 +35,22 @@ type Claims struct {
 	All func() []*replacement.Claim
 }
 
+// byReplaced is the index of Nodes by the instance that they replace; it is no path of the object.
+const byReplaced = "lifeboat.replaces"
+
+func replacedOf(o client.Object) []string {
+	if instanceID := o.GetLabels()[v1beta1.LabelReplacesInstance]; instanceID != "" {
+		return []string{instanceID}
+	}
+	return nil
+}
+
 // Register adds the controller to a manager. changed yields the instances whose
 // replacements have changed.
 func (c *Claims) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEvent[string]) error {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Node{}, byReplaced, replacedOf); err != nil {
+		return fmt.Errorf("indexing nodes by the instance that they replace: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orphaned-replacement").
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(replacedBy), builder.WithPredicates(replaces)).
@@ -74,7 +87,9 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		released++
 	}
 	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes, client.MatchingLabels{v1beta1.LabelReplacesInstance: req.Name}); err != nil {
+	// Not by label: the cache would compare every node, and a new leader looks at every finished
+	// Interruption.
+	if err := c.Client.List(ctx, &nodes, client.MatchingFields{byReplaced: req.Name}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing nodes of replacements: %w", err)
 	}
 	for i := range nodes.Items {

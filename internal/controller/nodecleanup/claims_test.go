@@ -1,6 +1,7 @@
 package nodecleanup
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -76,6 +77,30 @@ func TestReplacementsWithoutRecordAreReleased(t *testing.T) {
 				t.Errorf("node: %v %v", n.Labels, n.Annotations)
 			}
 		})
+	}
+}
+
+// A new leader looks at every finished Interruption. Each of them must not compare every node.
+func TestNodesOfReplacementsAreFoundByIndex(t *testing.T) {
+	t.Parallel()
+	lists := 0
+	c := cluster(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		var o client.ListOptions
+		o.ApplyOptions(opts)
+		if _, ok := list.(*corev1.NodeList); ok {
+			lists++
+			if o.FieldSelector == nil || o.FieldSelector.String() != byReplaced+"="+instance {
+				t.Errorf("nodes are listed with the options %+v", o)
+			}
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	loop := &Claims{Client: c, All: func() []*replacement.Claim { return nil }}
+	if _, err := loop.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: instance}}); err != nil {
+		t.Fatal(err)
+	}
+	if lists != 1 {
+		t.Errorf("%d lists of nodes, want 1", lists)
 	}
 }
 

@@ -40,6 +40,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cl
 	scheme.AddKnownTypeWithName(replacement.KindNodeClaim, &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(list, &unstructured.UnstructuredList{})
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).
+		WithIndex(&corev1.Node{}, byReplaced, replacedOf).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
 			pod, _ := o.(*corev1.Pod)
 			return []string{pod.Spec.NodeName}
