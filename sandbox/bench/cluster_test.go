@@ -34,6 +34,7 @@ rules:
 type cluster struct {
 	*controlplane.ControlPlane
 	etcd     *process.Process
+	data     string // etcd's directory
 	auditLog string
 }
 
@@ -43,6 +44,7 @@ func startCluster(tb testing.TB, dir string) *cluster {
 	must(tb, err)
 	c := &cluster{auditLog: filepath.Join(dir, "audit.log")}
 	data := filepath.Join(dir, "cluster", "data")
+	c.data = data
 	must(tb, os.MkdirAll(data, 0o700))
 	c.etcd, err = process.Start(tb.Context(), process.Options{
 		Name: "etcd", Path: programs.Kubernetes, Args: []string{"etcd", "--data-dir=" + data}, LogFile: filepath.Join(dir, "etcd.log"),

@@ -95,8 +95,10 @@ type sampler struct {
 	peak memoryPeak
 }
 
-func (r *rig) sampleMemory() *sampler {
-	s := &sampler{pid: r.process.PID(), done: make(chan struct{})}
+func (r *rig) sampleMemory() *sampler { return sampleMemory(r.process.PID()) }
+
+func sampleMemory(pid int) *sampler {
+	s := &sampler{pid: pid, done: make(chan struct{})}
 	s.wait.Go(func() {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,30 +178,21 @@ func (r *rig) identity() *rest.Config {
 
 func (r *rig) kubeconfig() string { return filepath.Join(r.dir, "controller.kubeconfig") }
 
-// start starts lifeboatd with a new queue and returns when it is ready.
-func (r *rig) start(more ...string) {
+// ownQueue gives the next lifeboatd a new queue.
+func (r *rig) ownQueue() {
 	r.Helper()
 	r.world.starts++
 	r.queue = fmt.Sprintf("lifeboat-%d", r.world.starts)
 	r.queueURL = r.newQueue(r.queue)
-	health, err := process.FreeAddress()
-	r.must(err)
-	args := append([]string{
-		"controller", "--kubeconfig=" + r.kubeconfig(), "--queue-url=" + r.queueURL, "--region=" + region,
-		"--metrics-bind-address=0", "--health-probe-bind-address=" + health, "--leader-elect=false", "--surge=false",
-	}, more...)
-	r.process, err = process.Start(r.Context(), process.Options{
-		Name: "lifeboatd", Path: r.program, Args: args, Env: environment(r.url), Dir: r.dir, LogFile: r.logFile(),
-	})
-	r.must(err)
-	r.Cleanup(r.process.Kill9)
-	r.until("lifeboatd to become ready", 30*time.Second, func() (bool, error) {
-		resp, err := http.Get("http://" + health + "/readyz")
-		if err != nil {
-			return false, errors.Join(err, r.process.Err())
-		}
-		return resp.StatusCode == http.StatusOK, resp.Body.Close()
-	})
+}
+
+// start starts lifeboatd with a new queue and returns when it is ready.
+func (r *rig) start(more ...string) {
+	r.Helper()
+	r.ownQueue()
+	p := r.launch(more...)
+	r.process = p.Process
+	r.untilReady(p)
 }
 
 // startIntake starts lifeboatd as a replica that does not lead: it records
@@ -214,6 +204,13 @@ func (r *rig) startIntake() {
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now}
 	r.must(client.IgnoreAlreadyExists(r.admin.Create(r.Context(), lease)))
 	r.start("--leader-elect=true", "--leader-election-namespace="+chart.Namespace)
+}
+
+// freeLease deletes the lease of startIntake.
+func (r *rig) freeLease() {
+	r.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: chart.Namespace, Name: "lifeboat-controller"}}
+	r.must(client.IgnoreNotFound(r.admin.Delete(r.Context(), lease)))
 }
 
 func (r *rig) stop() {

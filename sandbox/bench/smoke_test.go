@@ -22,6 +22,7 @@ func TestBenchmarksWork(t *testing.T) {
 	}
 	r.smokeLatency(t)
 	r.smokeStorm(t)
+	r.smokeScale(t)
 }
 
 func (r *rig) smokeLatency(t *testing.T) {
@@ -61,5 +62,28 @@ func (r *rig) smokeStorm(t *testing.T) {
 	}
 	if storm.Memory.Anonymous <= 0 || report.Floors[0].EvictedCPU.APIServer <= 0 {
 		t.Errorf("memory %+v, floors %+v", storm.Memory, report.Floors)
+	}
+}
+
+func (r *rig) smokeScale(t *testing.T) {
+	t.Helper()
+	c := scaleCase{name: "smoke", nodes: 12, podsOnNode: 2, interrupted: 3, policies: 2, records: 5, replicas: []int{2}, idle: time.Second}
+	got := r.scale(c)
+	if !got.Complete || got.FirstEviction <= 0 || got.Ready <= 0 {
+		t.Errorf("scale: %+v", got)
+	}
+	for name, s := range map[string]stage{"start": got.Start, "idle": got.Idle, "interruption": got.Interruption, "policies": got.WithPolicies, "records": got.WithRecords} {
+		if s.Settled.Anonymous <= 0 || s.Heap <= 0 || s.Goroutines <= 0 {
+			t.Errorf("stage %s: %+v", name, s)
+		}
+	}
+	if got.Start.Requests["list nodes"] == 0 && got.Start.Requests["watch nodes"] == 0 {
+		t.Errorf("no request for nodes at the start: %v", got.Start.Requests)
+	}
+	if n := got.Interruption.Requests["create interruptions"]; n != c.interrupted {
+		t.Errorf("%d Interruptions were created, want %d", n, c.interrupted)
+	}
+	if len(got.Failovers) != 1 || got.Failovers[0].Evicted <= 0 {
+		t.Errorf("failovers %+v, want one", got.Failovers)
 	}
 }

@@ -50,14 +50,29 @@ func (w *world) app(on, k int) int { return (on*w.podsPerNode + k) % w.apps() }
 // rebuild replaces the world with a new one of running pods on ready nodes.
 func (r *rig) rebuild(nodes, podsPerNode, running, replicas int) {
 	r.Helper()
+	r.prepare(nodes, podsPerNode, running, replicas)
+	r.each(nodes, creators, r.createNode)
+	r.each(nodes, creators, r.createPods)
+}
+
+// rebuildLarge does the same, except that it writes the nodes whose pods do not run into etcd.
+func (r *rig) rebuildLarge(nodes, podsPerNode, running, replicas int) {
+	r.Helper()
+	r.prepare(nodes, podsPerNode, running, replicas)
+	r.each(running, creators, r.createNode)
+	r.each(running, creators, r.createPods)
+	r.populate(running)
+}
+
+// prepare replaces the world with one that has no nodes yet.
+func (r *rig) prepare(nodes, podsPerNode, running, replicas int) {
+	r.Helper()
 	r.clear()
 	w := r.world
 	w.nodes, w.podsPerNode, w.running, w.replicas = nodes, podsPerNode, running, replicas
 	w.nodeUIDs = make([]types.UID, nodes+1) // one more for warmUp
 	r.karpenter()
 	r.createApps()
-	r.each(nodes, creators, r.createNode)
-	r.each(nodes, creators, r.createPods)
 }
 
 // clear deletes the world, except the apps and the NodePool.
