@@ -16,7 +16,7 @@ import (
 // The exceptions are reasons that only conditions or Kubernetes Events use.
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
 	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid",
-		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice"}
+		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice", "ReasonOutOfService", "ReasonBackInService"}
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1beta1/names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
