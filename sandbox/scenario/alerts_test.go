@@ -17,7 +17,8 @@ import (
 // silent, also if the state at the end of the scenario is held for five hours. Package e2e breaks what
 // the other alerts are about.
 var fires = map[string][]string{
-	"misspelt-rule": {"LifeboatWiringDegraded"},
+	"misspelt-rule":       {"LifeboatWiringDegraded"},
+	"misspelt-rule-alone": {"LifeboatPodsLost"},
 	// Lifeboat does not run.
 	"karpenter-deadline-alone":  {"LifeboatNoLeader"},
 	"terminate-instances-alone": {"LifeboatNoLeader"},
