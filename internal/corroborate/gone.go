@@ -9,7 +9,7 @@ import (
 )
 
 // learns is how long EC2 may not know a new instance. AWS recommends to repeat a call for about
-// five minutes (Amazon EC2 Developer Guide, "Eventual consistency in the Amazon EC2 API"). EC2 forgets a terminated instance only after about an hour.
+// five minutes (Amazon EC2 Developer Guide, "Eventual consistency in the Amazon EC2 API").
 const learns = 5 * time.Minute
 
 // isUnlearned reports whether EC2 may not know the instance of a Node yet.
@@ -26,7 +26,7 @@ func Gone(i *cloud.Instance, node *corev1.Node, now time.Time) Verdict {
 	case i == nil, i.State == "stopped", i.State == "terminated":
 		return Verdict{Answer: Agree}
 	}
-	return differ("a notice says that instance %s no longer runs, but EC2 says that it is %s, and its kubelet reports Ready", i.ID, i.State)
+	return differ("a notice says that instance %s no longer runs, but EC2 says that it is %s", i.ID, i.State)
 }
 
 // Terminating decides whether EC2 confirms that an instance terminates or is terminated.

@@ -116,11 +116,11 @@ func (p *pass) doubt() *corroborate.Verdict {
 	return v
 }
 
-// unconfirmed returns why notices that the instance is gone do not count: its kubelet is Ready,
-// and EC2 does not say the same. One message is no proof. Its pods would be deleted with a grace
-// of 0, and a StatefulSet would run its pods twice.
+// unconfirmed returns why notices that the instance is gone do not count: EC2 contradicts them, or
+// its kubelet is Ready and EC2 does not answer. One message is no proof. Its pods would be deleted
+// with a grace of 0, and a StatefulSet would run its pods twice.
 func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Verdict {
-	if !nodeindex.Ready(f.node) || !f.saysGone() {
+	if f.node == nil || !f.saysGone() {
 		return nil
 	}
 	v := c.verdicts.get("gone/"+f.in.Spec.InstanceID, f.now, func() corroborate.Verdict {
@@ -133,7 +133,7 @@ func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Ver
 		}
 		return corroborate.Gone(i, f.node, f.now)
 	})
-	if v.Agrees() {
+	if v.Agrees() || v.Answer == corroborate.Unknown && !nodeindex.Ready(f.node) {
 		return nil
 	}
 	return &v
