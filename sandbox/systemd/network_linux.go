@@ -74,6 +74,12 @@ func (n *Network) Listen(address string) (*net.TCPListener, error) { return n.sp
 func (n *Network) attach(space *netns.Namespace) error {
 	a := netlink.NewLinkAttrs()
 	a.Name = cable
+	// The kernel removes the cable of an earlier boot some time after its namespace has ended.
+	if old, err := n.handle.LinkByName(cable); err == nil {
+		if err := n.handle.LinkDel(old); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("removing the cable of the last boot: %w", err)
+		}
+	}
 	if err := n.handle.LinkAdd(&netlink.Veth{LinkAttrs: a, PeerName: "eth0", PeerNamespace: netlink.NsFd(space.FD())}); err != nil {
 		return fmt.Errorf("making the cable: %w", err)
 	}
