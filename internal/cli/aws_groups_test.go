@@ -255,6 +255,7 @@ func TestAWSIAMOfGroupsNeedsNames(t *testing.T) {
 		"--manage-groups needs the names of the groups": {"--manage-groups"},
 		"--group-prefix is plain text":                  {"--manage-groups", "--group-prefix", "*"},
 		"--tag-keys is only for --manage-groups":        {"--tag-keys", "team"},
+		"--karpenter-queue are about the controller":    {"--role", "boot", "--cloudtrail"},
 		"only for --manage-groups":                      {"--group-prefix", "prod-"},
 	} {
 		if r := h.run(t.Context(), append(slices.Clone(place), args...)...); r.code == ExitOK || !strings.Contains(r.err, want) {

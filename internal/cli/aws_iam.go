@@ -118,6 +118,9 @@ type trust struct {
 
 func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 	var needed permissions
+	if f.role != roleController && (f.canary || f.eventHistory || f.karpenterQueue != "") {
+		return usageErrorf("--canary, --cloudtrail and --karpenter-queue are about the controller: write --role controller, or remove them")
+	}
 	switch f.role {
 	case roleAgent:
 		needed = permissions{Role: roleAgent, Note: "lifeboatd agent needs no IAM permission and no role: it reads the metadata of its own instance, " +
