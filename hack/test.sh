@@ -35,7 +35,7 @@ units() { go list -C sandbox ./... | grep -vE '/sandbox/(e2e|scenario)$'; }
 # makes shorter.
 with() {
 	(cd "$1" && find . \( -path ./sandbox -o -path ./modules -o -path ./bin \) -prune -o -name '*_test.go' -print0 |
-		xargs -0 grep -lE '^//go:build e2e$|testing\.Short\(\)' | xargs -n1 dirname | sort -u)
+		xargs -0 grep -lE '^//go:build (.* )?e2e( |$)|testing\.Short\(\)' | xargs -n1 dirname | sort -u)
 }
 
 # concurrent lists the packages of the root module that start goroutines or share memory. In the
@@ -70,7 +70,8 @@ e2e)
 	assets -all
 	part real -C sandbox -json -count=1 -tags e2e -timeout 20m -parallel 8 ./e2e/real
 	part install -C sandbox -json -count=1 -tags e2e -timeout 20m ./e2e/install
-	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -vE '^./e2e/(real|install)$')
+	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -vE '^./(e2e/(real|install)|history)$')
+	part histories -C sandbox -json -count=1 -tags e2e -timeout 30m ./history # ten sandboxes at the same time
 	part image -C modules/release -json -count=1 -tags e2e -timeout 40m .
 	part root -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with .)
 	;;

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// soakSize makes histories of 48 to 96 nodes, of which four in five are interrupted.
-	soakSize = 16
+	// Sizes make histories of 12 to 288 nodes, of which four in five are interrupted.
+	leastSize, mostSize = 4, 48
 	// soakTTL is how long lifeboatd keeps Interruptions.
 	soakTTL = 5 * time.Minute
 	// rest is how long nothing happens before the values are read.
@@ -62,7 +62,9 @@ func TestSoak(t *testing.T) {
 	}
 	faults := Settings()[0].faults(left)
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
-		r := soakRound(t, p, random(rand.Uint64N(1<<32), Settings()[0], faults, soakSize))
+		seed := rand.Uint64N(1 << 32)
+		size := leastSize + int(seed%(mostSize-leastSize+1))
+		r := soakRound(t, p, random(seed, Settings()[0], faults, size))
 		if err := r.Append(filepath.Join(dir, "rounds.jsonl")); err != nil {
 			t.Fatal(err)
 		}
