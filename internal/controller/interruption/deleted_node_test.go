@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -68,5 +69,29 @@ func TestEndedNodeDoesNotAwaitItsPlannedChange(t *testing.T) {
 				t.Errorf("phase %s: %+v", s.Phase, s.Conditions)
 			}
 		})
+	}
+}
+
+// A pod whose Node was deleted is not lost if the Node registers again: its last call is reported, and
+// it is not counted twice.
+func TestPodsOfReturnedNodeAreNotLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("db-0"), budget(0))
+	w.settle(time.Second)
+	w.remove(w.node())
+	w.settle(time.Second)
+	if lost := w.record().Status.Drain.Pods.Lost; lost != 1 {
+		t.Fatalf("without its Node %d pods are lost, want 1", lost)
+	}
+	if err := w.client.Create(t.Context(), node("a", instance)); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Second)
+	if pods := w.record().Status.Drain.Pods; pods.Lost != 0 || pods.Waiting != 1 || pods.Total != 1 {
+		t.Errorf("the node is back, and the counts are %+v", pods)
+	}
+	w.settle(2 * time.Minute)
+	if got := reasons(w.record().Status); !slices.Contains(got, v1beta1.ReasonProtectionOverridden) {
+		t.Errorf("the override at its last call is not in the timeline: %v", got)
 	}
 }

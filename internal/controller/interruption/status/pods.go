@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -81,14 +82,17 @@ func (u *Update) listPods() {
 	for _, left := range record.Drain(&u.was).PendingPods {
 		was[left.UID] = left
 	}
-	var (
-		lost       []string
-		held, list []v1beta1.PendingPod
-	)
+	var lost []string
+	var held, list []v1beta1.PendingPod
+	gone := u.pass.Decision.InstanceGone || (u.pass.Node == nil && u.pass.NodeName != "")
 	for _, v := range u.pass.Pods.Plan.Left() {
 		left, known := was[v.Pod.UID]
+		if left.State == verdictLost && !gone { // its Node was deleted, and has registered again
+			left.State = ""
+			u.Drain().Pods.Lost--
+		}
 		left = u.entry(left, v)
-		if u.pass.Decision.InstanceGone || (u.pass.Node == nil && u.pass.NodeName != "") {
+		if gone {
 			if left.State != verdictLost {
 				lost = append(lost, podName(left))
 			}
@@ -200,10 +204,8 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 	pods := u.pendingPods()
 	for _, v := range verdicts {
 		left := pods[v.Pod.UID]
-		if v.Step == drain.StepSurge || left == nil || left.State == verdictLost {
-			continue
-		}
-		if left.State == VerdictRefused && v.Overrides == "" { // an override is always written first
+		// An override is always written first.
+		if v.Step == drain.StepSurge || left == nil || left.State == verdictLost || left.State == VerdictRefused && v.Overrides == "" {
 			continue
 		}
 		u.markedEvicted[left.UID] = *left
@@ -214,10 +216,7 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 
 func (u *Update) markEvicted(left *v1beta1.PendingPod, v drain.Verdict) {
 	at := metav1.NewTime(u.now)
-	left.EvictionTime, left.GraceSeconds = &at, v.GraceSeconds
-	if left.GraceSeconds == nil {
-		left.GraceSeconds = v.Pod.Spec.TerminationGracePeriodSeconds
-	}
+	left.EvictionTime, left.GraceSeconds = &at, cmp.Or(v.GraceSeconds, v.Pod.Spec.TerminationGracePeriodSeconds)
 	left.State, left.Reason = string(drain.StepLeaving), Clip(v.Reason)
 	u.podEvents = append(u.podEvents, podEvent{evictionReason(v), *left, v.Reason})
 }
