@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,11 +121,15 @@ func (b *bookkeeping) earliestStart(in *v1beta1.Interruption, at time.Time) time
 	if in.Status.Drain != nil {
 		in.Status.Drain.StartTime = nil
 	}
+	handled := in.Status.HandledNotices
 	for range 10 {
+		in.Status.HandledNotices = slices.DeleteFunc(slices.Clone(handled), func(id string) bool { return decidesUntil(in, id).After(at) })
 		v, ok := b.decide(in, at)
 		switch {
 		case !ok:
 			return time.Time{}
+		case !v.drains() && decidesUntil(in, v.notice.ID).After(at):
+			at = decidesUntil(in, v.notice.ID)
 		case v.awaits:
 			at = v.proceedsAt
 		case v.notBefore.After(at):
@@ -134,6 +139,17 @@ func (b *bookkeeping) earliestStart(in *v1beta1.Interruption, at time.Time) time
 		}
 		if at.IsZero() {
 			return at
+		}
+	}
+	return time.Time{}
+}
+
+// decidesUntil is until when a notice with a firm deadline may decide, with or without an effect: ten
+// minutes after its deadline. It is zero for other notices.
+func decidesUntil(in *v1beta1.Interruption, id string) time.Time {
+	for _, n := range in.Spec.Notices {
+		if n.ID == id && firm(n.Deadline) {
+			return n.Deadline.Time.Add(10 * time.Minute)
 		}
 	}
 	return time.Time{}
