@@ -55,7 +55,7 @@ type Outcome struct {
 }
 
 const (
-	cleanLimit = 2 * time.Minute
+	cleanLimit = 10 * time.Minute // a soak has hundreds of nodes
 	cleanPoll  = 200 * time.Millisecond
 	settlePoll = 2 * time.Second
 )

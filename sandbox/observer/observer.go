@@ -34,7 +34,9 @@ func New(dir string, o *sandbox.Options) (*Observer, error) {
 	if err := os.WriteFile(policy, []byte(judge.Policy), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
-	o.APIServerArgs = append(o.APIServerArgs, "--audit-policy-file="+policy, "--audit-log-path="+log, "--audit-log-mode=blocking")
+	// By default the API server begins a new file after 100 MB. A history must be in one file.
+	o.APIServerArgs = append(o.APIServerArgs, "--audit-policy-file="+policy, "--audit-log-path="+log, "--audit-log-mode=blocking",
+		"--audit-log-maxsize=1000000")
 	return &Observer{log: log}, nil
 }
 
