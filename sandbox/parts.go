@@ -167,8 +167,18 @@ func (s *Sandbox) hardware(ctx context.Context, client kubernetes.Interface) (ma
 // partStarted records that a part was started or restarted.
 func (s *Sandbox) partStarted(part Part, pid int) {
 	part.PID = pid
+	s.writeState(func(st *State) { st.SetPart(part) })
+}
+
+// partEnded records that a part has ended, and is not started again. Its process id can be another
+// process's soon.
+func (s *Sandbox) partEnded(name string) {
+	s.writeState(func(st *State) { st.RemovePart(name) })
+}
+
+func (s *Sandbox) writeState(change func(*State)) {
 	s.updateState(func(st *State) {
-		st.SetPart(part)
+		change(st)
 		if err := st.Write(); err != nil {
 			s.log.Warn("state file not written", "err", err)
 		}

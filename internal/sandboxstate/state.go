@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -103,6 +104,11 @@ func Read(dir string) (State, bool, error) {
 		return State{}, false, fmt.Errorf("reading the sandbox's state in %s: %w: remove that directory", dir, err)
 	}
 	return s, true, nil
+}
+
+// RemovePart removes the part of a name, which has ended.
+func (s *State) RemovePart(name string) {
+	s.Parts = slices.DeleteFunc(s.Parts, func(p Part) bool { return p.Name == name })
 }
 
 // SetPart adds a part, or replaces the one of that name.

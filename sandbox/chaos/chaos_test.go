@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,11 +75,30 @@ func sandboxOf(t *testing.T, part string) (*Target, *exec.Cmd) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	dir := t.TempDir()
-	state := sandboxstate.State{Dir: dir, Parts: []sandboxstate.Part{{Name: part, PID: cmd.Process.Pid}}}
+	state := sandboxstate.State{Dir: dir, Supervisor: os.Getpid(), Parts: []sandboxstate.Part{{Name: part, PID: cmd.Process.Pid}}}
 	if err := state.Write(); err != nil {
 		t.Fatal(err)
 	}
 	return &Target{dir: dir}, cmd
+}
+
+// TestOtherProcessesGetNoSignal has a part that has ended, and whose id another process has by now.
+func TestOtherProcessesGetNoSignal(t *testing.T) {
+	target, cmd := sandboxOf(t, PartLifeboat)
+	state, err := target.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Supervisor = os.Getppid()
+	if err := state.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if err := target.signalAll(PartLifeboat, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if stopped(t, cmd) {
+		t.Error("a process that is not of the sandbox was stopped")
+	}
 }
 
 func fault(t *testing.T, name string) Fault {

@@ -1,9 +1,13 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,18 +49,39 @@ func processes() []Fault {
 	return all
 }
 
-// signal sends a signal to a part. A process that has ended meanwhile is no error.
-func signal(p sandboxstate.Part, sig syscall.Signal) error {
+// signal sends a signal to a part. A process that has ended meanwhile is no error, even if another one
+// has its id by now.
+func (t *Target) signal(p sandboxstate.Part, sig syscall.Signal) error {
+	state, err := t.state()
+	if err != nil {
+		return err
+	}
+	if !isChild(p.PID, state.Supervisor) {
+		return nil
+	}
 	if err := syscall.Kill(p.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("sending %s to %s (process %d): %w", sig, p.Name, p.PID, err)
 	}
 	return nil
 }
 
+// isChild reports whether a process is a child of another: the fourth field of its stat (proc(5)). Where
+// there is no /proc, it is not known, and true.
+func isChild(pid, parent int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		_, err := os.Stat("/proc/self")
+		return err != nil
+	}
+	// The second field is the program's name, in parentheses, and may contain any character.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	return len(fields) > 1 && fields[1] == strconv.Itoa(parent)
+}
+
 func (t *Target) signalAll(part string, sig syscall.Signal) error {
 	all, err := t.parts(part)
 	for _, p := range all {
-		err = errors.Join(err, signal(p, sig))
+		err = errors.Join(err, t.signal(p, sig))
 	}
 	return err
 }
@@ -73,8 +98,8 @@ func freezing(part string) func(context.Context, *broken) error {
 			return err
 		}
 		for _, p := range all {
-			b.onUndo(func(context.Context) error { return signal(p, syscall.SIGCONT) })
-			err = errors.Join(err, signal(p, syscall.SIGSTOP))
+			b.onUndo(func(context.Context) error { return b.signal(p, syscall.SIGCONT) })
+			err = errors.Join(err, b.signal(p, syscall.SIGSTOP))
 		}
 		return err
 	}
