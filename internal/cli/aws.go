@@ -195,7 +195,7 @@ func (s *session) connectSetup(ctx context.Context, f awsFlags) (setupClients, e
 	}
 	return setupClients{
 		clients: awssetup.NewClients(cfg),
-		groups:  nodegroup.NewAPI(cfg),
+		groups:  nodegroup.NewCommandAPI(cfg),
 		wanted:  awssetup.Desired(f.cluster, place.Account, place.Region),
 	}, nil
 }

@@ -91,18 +91,20 @@ func (s *session) selectedGroups(ctx context.Context, f awsFlags) ([]nodegroup.W
 	return slices.CompactFunc(all, func(a, b nodegroup.Wanted) bool { return a.Group == b.Group }), nil
 }
 
-// limitTo limits the rules to groups.
-func limitTo(w awssetup.Wiring, groups []nodegroup.Wanted) (awssetup.Wiring, error) {
+// limitTo limits the rules to groups. If the names do not fit, the rules match all
+// groups, and note says so.
+func limitTo(w awssetup.Wiring, groups []nodegroup.Wanted) (limited awssetup.Wiring, note string, err error) {
 	var names []string
 	for _, g := range groups {
 		names = append(names, g.Group)
 	}
-	limited, err := w.ForGroups(names)
+	limited, err = w.ForGroups(names)
 	var many *awssetup.TooManyGroupsError
 	if errors.As(err, &many) {
-		return awssetup.Wiring{}, fmt.Errorf("%w: use --groups %s", err, groupsAll)
+		limited, err = w.ForGroups(nil)
+		note = fmt.Sprintf("The rules match all Auto Scaling groups of the account: the names of %d groups do not fit into a rule (%d characters). Without --groups, plan does not check the hooks of these groups.", many.Groups, many.Length)
 	}
-	return limited, err
+	return limited, note, err
 }
 
 // groupsOfRules returns the groups to which the existing rules are limited, with their

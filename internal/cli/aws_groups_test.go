@@ -185,13 +185,31 @@ func TestAWSMissingGroup(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", groups, r.code, r.err)
 		}
 	}
+}
+
+// TestAWSPutsHooksOfManyGroups: the names do not fit into a rule, and AWS throttles.
+func TestAWSPutsHooksOfManyGroups(t *testing.T) {
+	t.Parallel()
+	e := newAWSAccount(t)
 	var names []string
 	for _, c := range "abcdefghijklmnopqrst" {
-		names = append(names, strings.Repeat(string(c), 100))
+		name := strings.Repeat(string(c), 100)
+		names = append(names, name)
+		e.group(autoscaling.Group{Name: name, Max: 3})
 	}
-	if r := e.aws("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all") {
-		t.Errorf("too many: exit code %d\n%s", r.code, r.err)
+	e.server.Gate.Throttle("autoscaling", "PutLifecycleHook", 2)
+	r := e.aws("setup", "--yes", "--groups", strings.Join(names, ","))
+	e.want(r, ExitOK)
+	if !strings.Contains(r.out, "The rules match all Auto Scaling groups of the account") {
+		t.Errorf("setup does not say what the rules match:\n%s", r.out)
 	}
+	for _, name := range names {
+		if got := e.hooks(name); len(got) != 2 {
+			t.Errorf("hooks of %s: %v", name, got)
+		}
+	}
+	e.want(e.aws("plan", "--groups", strings.Join(names, ",")), ExitOK)
+	e.want(e.aws("plan", "--groups", "all"), ExitOK)
 }
 
 func TestAWSGroupsErrorsHaveANextStep(t *testing.T) {

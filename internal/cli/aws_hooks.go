@@ -33,8 +33,11 @@ var errHeld = errors.New("the hooks cannot be deleted while an instance is launc
 // planHooks plans the changes that the hooks of groups need. It never creates
 // or changes a group.
 func (w setupClients) planHooks(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
+	progress := terminal.NewProgress(s.err)
+	defer progress.Stop()
 	var all []plannedHooks
-	for _, g := range groups {
+	for i, g := range groups {
+		progress.Step("reading the hooks of Auto Scaling groups: %d of %d", i, len(groups))
 		g.Management = v1beta1.ManageHooks
 		o, err := w.groups.Observe(ctx, g.Group, s.now())
 		if err != nil {

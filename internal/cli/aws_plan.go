@@ -118,8 +118,9 @@ func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (aw
 	if f.groups == "" {
 		groups = s.groupsOfRules(ctx, f, observed)
 	}
+	var note string
 	if f.sharedTopic(observed) == "" { // rules of a topic match all groups
-		if w.wanted, err = limitTo(w.wanted, groups); err != nil {
+		if w.wanted, note, err = limitTo(w.wanted, groups); err != nil {
 			return awssetup.Plan{}, nil, err
 		}
 	}
@@ -130,6 +131,9 @@ func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (aw
 	plan, err := awssetup.Diff(w.wanted, observed, awssetup.Options{Adopt: f.adopt})
 	if err != nil {
 		return awssetup.Plan{}, nil, err
+	}
+	if note != "" {
+		plan.Notes = append(plan.Notes, note)
 	}
 	hooks, err := w.planHooks(ctx, s, groups)
 	if f.groups != "" {

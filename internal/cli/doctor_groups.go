@@ -59,7 +59,7 @@ func (d *doctorRun) findGroups(ctx context.Context) error {
 		d.nodes, err = d.kube.nodes(ctx)
 		d.notChecked("node groups", err)
 	}
-	api := nodegroup.NewAPI(cfg)
+	api := nodegroup.NewCommandAPI(cfg)
 	names, err := d.groupNames(ctx, api, objects)
 	if err != nil {
 		return awsError{err}

@@ -179,7 +179,7 @@ func (s *session) observeAWSGroup(ctx context.Context, name string) (nodegroup.O
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	o, err := nodegroup.NewAPI(cfg).Observe(ctx, name, s.now())
+	o, err := nodegroup.NewCommandAPI(cfg).Observe(ctx, name, s.now())
 	if err != nil {
 		return o, awsError{err}
 	}

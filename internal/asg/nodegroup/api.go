@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	sdkratelimit "github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
@@ -47,10 +49,29 @@ type API struct {
 // NewAPI returns the API for a configuration. AWS_ENDPOINT_URL_AUTO_SCALING and
 // AWS_ENDPOINT_URL override the endpoint, as for every AWS SDK. The SDK does
 // not retry: the reconcile loop does.
-func NewAPI(config aws.Config) *API {
+func NewAPI(config aws.Config) *API { return newAPI(config, aws.NopRetryer{}) }
+
+// NewCommandAPI returns an API for a command that runs once, for any number of groups.
+// All Auto Scaling calls of an account share one limit (see [ratelimit]), so a command
+// keeps to the same rate as a controller. The SDK retries a throttled call with jitter
+// and exponential backoff.
+func NewCommandAPI(config aws.Config) *API {
+	return newAPI(config, retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts, o.MaxBackoff = commandAttempts, commandBackoff
+		o.RateLimiter = sdkratelimit.None // its quota of retries would end a long command
+	})).Share(ratelimit.New(0, 0))
+}
+
+// The retries of a command: they last for about two minutes.
+const (
+	commandAttempts = 12
+	commandBackoff  = 20 * time.Second
+)
+
+func newAPI(config aws.Config, retryer aws.Retryer) *API {
 	config = awshttp.WithTimeout(config, callTime)
-	groups := sdk.NewFromConfig(config, func(o *sdk.Options) { o.Retryer = aws.NopRetryer{} })
-	instances := ec2.NewFromConfig(config, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
+	groups := sdk.NewFromConfig(config, func(o *sdk.Options) { o.Retryer = retryer })
+	instances := ec2.NewFromConfig(config, func(o *ec2.Options) { o.Retryer = retryer })
 	return &API{
 		DescribeGroups: groups.DescribeAutoScalingGroups, DescribeHooks: groups.DescribeLifecycleHooks,
 		DescribePool: groups.DescribeWarmPool, DescribeTemplates: instances.DescribeLaunchTemplates,
