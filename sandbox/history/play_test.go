@@ -99,23 +99,26 @@ func (r *results) add(t *testing.T, one Result) {
 	}
 }
 
+// number reads an environment variable; false: it is not set.
+func number(t *testing.T, name string) (uint64, bool) {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n, true
+}
+
 // seeds returns the seeds of each setting, and whether they are those of `make e2e`.
 func seeds(t *testing.T, dir string) (todo []chan uint64, ci bool) {
 	t.Helper()
-	number := func(name string) (uint64, bool) {
-		text := os.Getenv(name)
-		if text == "" {
-			return 0, false
-		}
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		return n, true
-	}
 	first, count := uint64(1), uint64(inCI)
-	seed, one := number("LIFEBOAT_HISTORY_SEED")
-	many, random := number("LIFEBOAT_HISTORIES")
+	seed, one := number(t, "LIFEBOAT_HISTORY_SEED")
+	many, random := number(t, "LIFEBOAT_HISTORIES")
 	switch {
 	case one:
 		first, count = seed, 1

@@ -40,6 +40,7 @@ var endsLifeboat = []string{"kill-lifeboatd", "down-lifeboatd"}
 
 // TestSoak plays histories on one sandbox for LIFEBOAT_SOAK_TIME, and reads after each what must not
 // grow. LIFEBOAT_SOAK_DIR keeps the rounds: another run continues there. summary.md has the result.
+// LIFEBOAT_SOAK_SEED plays one history again.
 func TestSoak(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	lasts, err := time.ParseDuration(os.Getenv("LIFEBOAT_SOAK_TIME"))
@@ -61,10 +62,18 @@ func TestSoak(t *testing.T) {
 		left[name] = "it ends the process that is measured"
 	}
 	faults := Settings()[0].faults(left)
-	for end := time.Now().Add(lasts); time.Now().Before(end); {
-		seed := rand.Uint64N(1 << 32)
+	play := func(seed uint64) Round {
 		size := leastSize + int(seed%(mostSize-leastSize+1))
-		r := soakRound(t, p, random(seed, Settings()[0], faults, size))
+		return soakRound(t, p, random(seed, Settings()[0], faults, size))
+	}
+	if seed, ok := number(t, "LIFEBOAT_SOAK_SEED"); ok {
+		if r := play(seed); len(r.Violations) > 0 {
+			t.Errorf("seed %d breaks %d promises", seed, len(r.Violations))
+		}
+		return
+	}
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		r := play(rand.Uint64N(1 << 32))
 		if err := r.Append(filepath.Join(dir, "rounds.jsonl")); err != nil {
 			t.Fatal(err)
 		}
