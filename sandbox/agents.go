@@ -107,7 +107,7 @@ func (a *agents) settle(ctx context.Context, wanted map[string]string) error {
 		if wanted[id] != it.node {
 			errs = append(errs, it.supervisor.stop())
 			it.close()
-			a.s.partEnded("agent-" + it.node)
+			a.s.partEnded(it.supervisor.name)
 			delete(a.running, id)
 		}
 	}

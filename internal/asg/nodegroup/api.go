@@ -62,7 +62,7 @@ func NewCommandAPI(config aws.Config) *API {
 	})).Share(ratelimit.New(0, 0))
 }
 
-// The retries of a command: they last for about two minutes.
+// The retries of a call by a command. With jitter they last 75 s on average, and 150 s at most.
 const (
 	commandAttempts = 12
 	commandBackoff  = 20 * time.Second

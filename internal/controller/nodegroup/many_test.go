@@ -46,13 +46,16 @@ func TestManyGroupsAreCreatedWithinTheLimit(t *testing.T) {
 			}))
 		}
 		var created, all, refused atomic.Int32
+		third := make(chan struct{})
 		server.Gate.Watch(func(r *wire.Request, failure *wire.Error) {
 			all.Add(1)
 			switch {
 			case failure != nil:
 				refused.Add(1)
 			case r.Action == "CreateAutoScalingGroup":
-				created.Add(1)
+				if created.Add(1) == many/3 {
+					close(third)
+				}
 			}
 		})
 		server.Gate.Limit("autoscaling", wire.AnyAction, 4, 20)
@@ -64,9 +67,7 @@ func TestManyGroupsAreCreatedWithinTheLimit(t *testing.T) {
 		defer kill()
 		var first sync.WaitGroup
 		first.Go(func() { w.reconcileAll(ctx, server, objects) })
-		for created.Load() < many/3 {
-			time.Sleep(time.Second)
-		}
+		<-third
 		kill()
 		first.Wait()
 		if n := created.Load(); n >= many {

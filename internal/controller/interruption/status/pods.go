@@ -88,7 +88,7 @@ func (u *Update) listPods() {
 	for _, v := range u.pass.Pods.Plan.Left() {
 		left, known := was[v.Pod.UID]
 		if left.State == verdictLost && !gone { // its Node was deleted, and has registered again
-			left.State = ""
+			left.State, left.Reason = string(drain.StepLeaving), Clip(v.Reason) // entry corrects it, unless the cache is stale
 			u.Drain().Pods.Lost--
 		}
 		left = u.entry(left, v)
@@ -204,7 +204,7 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 	pods := u.pendingPods()
 	for _, v := range verdicts {
 		left := pods[v.Pod.UID]
-		// An override is always written first.
+		// A refused pod is left out unless a budget is overridden: an override is always written first.
 		if v.Step == drain.StepSurge || left == nil || left.State == verdictLost || left.State == VerdictRefused && v.Overrides == "" {
 			continue
 		}

@@ -1,0 +1,47 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// A lost pod whose Node has registered again has the state of the plan. If it was evicted just now and
+// the cache does not show that, it is leaving.
+func TestStateOfPodOfReturnedNode(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		evicted time.Duration // before now; zero: never
+		want    string
+	}{
+		"never evicted":                     {0, "Waits"},
+		"cache stale":                       {time.Second, "Leaving"},
+		"evicted long ago, and still there": {time.Minute, "Waits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := v1beta1.PendingPod{Namespace: "shop", Name: "db-0", UID: "u", State: "Lost", Reason: "its instance went before it had left"}
+			if c.evicted > 0 {
+				at := metav1.NewTime(now.Add(-c.evicted))
+				left.EvictionTime = &at
+			}
+			in := &v1beta1.Interruption{Status: v1beta1.InterruptionStatus{Drain: &v1beta1.DrainStatus{
+				Pods: v1beta1.PodCounts{Total: 1, Lost: 1}, PendingPods: []v1beta1.PendingPod{left},
+			}}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-0", UID: "u"}}
+			u := NewUpdate(in, now)
+			u.pass = &Pass{Interruption: in, Node: &corev1.Node{}, NodeName: "a", Pods: Pods{Known: true, Plan: drain.Plan{
+				Verdicts: []drain.Verdict{{Pod: pod, Step: drain.StepWaits, Reason: "waits for its budget"}},
+			}}}
+			u.listPods()
+			got := u.Drain().PendingPods[0]
+			if got.State != c.want || got.Reason != "waits for its budget" || u.Drain().Pods.Lost != 0 {
+				t.Errorf("got %s (%s), %d lost; want %s and none", got.State, got.Reason, u.Drain().Pods.Lost, c.want)
+			}
+		})
+	}
+}
