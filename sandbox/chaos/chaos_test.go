@@ -93,7 +93,7 @@ func TestOtherProcessesGetNoSignal(t *testing.T) {
 	if err := state.Write(); err != nil {
 		t.Fatal(err)
 	}
-	if err := target.signalAll(PartLifeboat, syscall.SIGKILL); err != nil {
+	if err := target.killAll(PartLifeboat); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -78,16 +78,16 @@ func isChild(pid, parent int) bool {
 	return len(fields) > 1 && fields[1] == strconv.Itoa(parent)
 }
 
-func (t *Target) signalAll(part string, sig syscall.Signal) error {
+func (t *Target) killAll(part string) error {
 	all, err := t.parts(part)
 	for _, p := range all {
-		err = errors.Join(err, t.signal(p, sig))
+		err = errors.Join(err, t.signal(p, syscall.SIGKILL))
 	}
 	return err
 }
 
 func killing(part string) func(context.Context, *broken) error {
-	return func(_ context.Context, b *broken) error { return b.signalAll(part, syscall.SIGKILL) }
+	return func(_ context.Context, b *broken) error { return b.killAll(part) }
 }
 
 // freezing stops the current processes. One that starts meanwhile runs.
@@ -107,12 +107,12 @@ func freezing(part string) func(context.Context, *broken) error {
 
 func keepingDown(part string) func(context.Context, *broken) error {
 	return func(_ context.Context, b *broken) error {
-		if err := b.signalAll(part, syscall.SIGKILL); err != nil {
+		if err := b.killAll(part); err != nil {
 			return err
 		}
 		b.background(func(ctx context.Context) {
 			for sleep.For(ctx, downPoll) {
-				_ = b.signalAll(part, syscall.SIGKILL) // it is tried again
+				_ = b.killAll(part) // it is tried again
 			}
 		})
 		return nil
