@@ -74,25 +74,25 @@ func TestStatusIsWrittenOnChange(t *testing.T) {
 	w := newWorld(t, declared())
 	w.at = healthy()
 	w.rest()
-	w.writes = 0
+	w.writes.Store(0)
 	for range 20 {
 		w.now = w.now.Add(30 * time.Second)
 		w.watch()
 		w.pass()
 	}
-	if w.writes != 0 {
-		t.Errorf("%d writes, and nothing changed", w.writes)
+	if w.writes.Load() != 0 {
+		t.Errorf("%d writes, and nothing changed", w.writes.Load())
 	}
 	w.at.Instances, w.now = append(w.at.Instances, member("i-2", "Pending:Wait")), w.now.Add(time.Second)
 	since := metav1.NewTime(w.now)
 	w.actions = []v1beta1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Hook: "lifeboat-launch", Since: since}}
 	w.watch()
 	w.pass()
-	if g := w.object(); w.writes != 1 || g.Status.PendingActions != 1 || g.Status.Instances.Joining != 1 || len(g.Status.Actions) != 1 {
-		t.Errorf("%d writes, %+v", w.writes, g.Status)
+	if g := w.object(); w.writes.Load() != 1 || g.Status.PendingActions != 1 || g.Status.Instances.Joining != 1 || len(g.Status.Actions) != 1 {
+		t.Errorf("%d writes, %+v", w.writes.Load(), g.Status)
 	}
 	// A heartbeat every ten seconds, for ten minutes.
-	w.writes = 0
+	w.writes.Store(0)
 	for range 60 {
 		w.now = w.now.Add(10 * time.Second)
 		beat := metav1.NewTime(w.now)
@@ -100,8 +100,8 @@ func TestStatusIsWrittenOnChange(t *testing.T) {
 		w.watch()
 		w.pass()
 	}
-	if w.writes > 10 || w.writes < 9 {
-		t.Errorf("%d writes for heartbeats of ten minutes", w.writes)
+	if w.writes.Load() > 10 || w.writes.Load() < 9 {
+		t.Errorf("%d writes for heartbeats of ten minutes", w.writes.Load())
 	}
 	if !w.object().Status.Actions[0].LastHeartbeat.Time.After(w.now.Add(-2 * time.Minute)) {
 		t.Errorf("the heartbeat that stands there is of %s, now it is %s", w.object().Status.Actions[0].LastHeartbeat, w.now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ type world struct {
 	loop   *Controller
 	now    time.Time
 	events *events.FakeRecorder
-	writes int // of status
+	writes atomic.Int32 // of status
 
 	// The fake AWS: the group and the calls.
 	at      nodegroup.Observed
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w := &world{t: t, now: start, events: events.NewFakeRecorder(100), seeded: true, watched: map[string]groupcache.Group{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1beta1.NodeGroup{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			w.writes++
+			w.writes.Add(1)
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		}}).Build()
 	w.start()
