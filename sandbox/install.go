@@ -68,7 +68,8 @@ func (s *Sandbox) chartValues() map[string]any {
 		"controller": map[string]any{"extraArgs": []any{"--webhook-allow-loopback"}},
 		"karpenter":  map[string]any{"guard": map[string]any{"enabled": s.opts.KarpenterGuard}},
 
-		"outOfServiceTaint": map[string]any{"enabled": s.opts.OutOfServiceTaint},
+		"outOfServiceTaint":     map[string]any{"enabled": s.opts.OutOfServiceTaint},
+		"waitForDeregistration": map[string]any{"enabled": s.opts.WaitForDeregistration},
 	}
 }
 

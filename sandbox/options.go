@@ -73,6 +73,9 @@ type Options struct {
 	KarpenterGuard bool
 	// OutOfServiceTaint turns on the chart's option of that name.
 	OutOfServiceTaint bool
+	// WaitForDeregistration turns on the chart's option of that name. With LimitRole, the role has its
+	// permission.
+	WaitForDeregistration bool
 	// NoLifeboat does not start lifeboatd until StartLifeboat.
 	NoLifeboat bool
 	// NoChart leaves the cluster without Lifeboat's chart, for tests that install it with Helm. It

@@ -43,6 +43,9 @@ func (s *Sandbox) controllerRoleEnv() ([]string, error) {
 func (s *Sandbox) assumeControllerRole() (id, secret string, err error) {
 	st := s.State()
 	document := iam.Controller(s.Wiring(), false)
+	if s.opts.WaitForDeregistration {
+		document = iam.ReadTargetHealth(document, s.Wiring())
+	}
 	if st.KarpenterQueueURL != "" {
 		document = iam.FeedKarpenter(document, s.Wiring(), path.Base(st.KarpenterQueueURL))
 	}

@@ -26,6 +26,12 @@ type DrainStatus struct {
 	// +listType=atomic
 	// +optional
 	PendingPods []PendingPod `json:"pendingPods,omitempty"`
+	// Deregistration is why pods do not wait for load balancers any more:
+	// Deregistered, DeregistrationTimedOut or DeregistrationUnknown. It is empty
+	// while they wait, and without waitForDeregistration.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Deregistration string `json:"deregistration,omitempty"`
 	// Hooks lists the policy's hooks that were started, in the policy's order.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map

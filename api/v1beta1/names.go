@@ -112,6 +112,14 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonPostponed: the deadline moved after the drain had begun; the node is restored.
 	ReasonPostponed = "Postponed"
+	// ReasonDeregistered: load balancers send no new connections to the instance.
+	ReasonDeregistered = "Deregistered"
+	// ReasonDeregistrationUnknown: AWS did not say whether load balancers still send connections to
+	// the instance, so pods do not wait.
+	ReasonDeregistrationUnknown = "DeregistrationUnknown"
+	// ReasonDeregistrationTimedOut: load balancers may still send connections to the instance, but
+	// the policy's time for that is over.
+	ReasonDeregistrationTimedOut = "DeregistrationTimedOut"
 	// ReasonHookStarted: a hook of the policy began.
 	ReasonHookStarted = "HookStarted"
 	// ReasonHookSucceeded: a hook of the policy succeeded.

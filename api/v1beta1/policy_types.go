@@ -61,6 +61,13 @@ type InterruptionPolicySpec struct {
 	// at the same time.
 	// +optional
 	Terminations *Terminations `json:"terminations,omitempty"`
+	// WaitForDeregistration is for how long pods wait at most until load balancers send no new
+	// connections to the node's instance. It is for the target groups of TargetGroupBindings with
+	// target type instance. Pods do not wait past their last call, nor if AWS does not answer.
+	// Without it, pods do not wait.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="waitForDeregistration must be between 1s and 1h, such as 1m"
+	// +optional
+	WaitForDeregistration *metav1.Duration `json:"waitForDeregistration,omitempty"`
 	// Hooks run before or after the drain, in this order.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map

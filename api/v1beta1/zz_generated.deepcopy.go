@@ -381,6 +381,11 @@ func (in *InterruptionPolicySpec) DeepCopyInto(out *InterruptionPolicySpec) {
 		*out = new(Terminations)
 		**out = **in
 	}
+	if in.WaitForDeregistration != nil {
+		in, out := &in.WaitForDeregistration, &out.WaitForDeregistration
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Hooks != nil {
 		in, out := &in.Hooks, &out.Hooks
 		*out = make([]Hook, len(*in))

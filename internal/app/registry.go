@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/outofservice"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policystatus"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/sourcehealth"
+	"github.com/lifeboat-dev/lifeboat/internal/deregistration"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
@@ -112,6 +114,8 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		Clock: time.Now, Margin: c.Margin, SurgeDisabled: !c.Surge, Observe: c.Observe, TTL: c.TTL, FlushInterval: status.FlushInterval,
 	}
 	groups.addTo(&options, c)
+	targets := deregistration.New(deregistration.Options{Reader: mgr.GetAPIReader(), Health: elb.NewFromConfig(cloud), Wake: offer(wanted)})
+	options.Targets = targets
 	loop := interruption.New(options)
 	forget := func(node string) {
 		pods.Forget(node)
@@ -125,7 +129,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	return errors.Join(
-		mgr.Add(runner), mgr.Add(recorder),
+		mgr.Add(runner), mgr.Add(recorder), mgr.Add(targets),
 		loop.Register(mgr, changed, wanted, replaced),
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),

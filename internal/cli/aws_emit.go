@@ -92,6 +92,7 @@ func addRole(cmd *cobra.Command, role *emit.Role) {
 	flags.StringVar(&role.Chart, "chart", "", "with --identity and --format terraform: also install Lifeboat's chart, a path or an oci:// reference")
 	flags.BoolVar(&role.Canary, "canary", false, "with --identity: add the permissions to send probes through the rules and the queue")
 	flags.BoolVar(&role.EventHistory, "cloudtrail", false, "with --identity: add the permission to read CloudTrail's event history")
+	flags.BoolVar(&role.LoadBalancers, "load-balancers", false, "with --identity: add the permission to read whether load balancers have deregistered an instance, for waitForDeregistration")
 	flags.StringVar(&role.KarpenterQueue, "karpenter-queue", "", "with --identity: add the permissions to forward notices to Karpenter's own queue of this name")
 }
 
@@ -99,7 +100,7 @@ func addRole(cmd *cobra.Command, role *emit.Role) {
 func checkRole(r emit.Role, format string) error {
 	switch {
 	case r.Identity == "" && r != (emit.Role{}):
-		return usageErrorf("--oidc-issuer, --canary, --cloudtrail, --karpenter-queue and --chart are about the controller and its role: add --identity pod-identity or --identity irsa")
+		return usageErrorf("--oidc-issuer, --canary, --cloudtrail, --load-balancers, --karpenter-queue and --chart are about the controller and its role: add --identity pod-identity or --identity irsa")
 	case r.Chart != "" && format != formatTerraform:
 		return usageErrorf("--chart writes a helm_release for Terraform: add --format terraform, or install the chart with Helm")
 	case r.Identity == "":

@@ -29,6 +29,8 @@ type iamFlags struct {
 	canary       bool
 	// eventHistory adds the permission to read CloudTrail's event history.
 	eventHistory bool
+	// loadBalancers adds the permission to read the health of targets.
+	loadBalancers bool
 	// create creates the role of drills.
 	create bool
 	// karpenterQueue is the name of Karpenter's own interruption queue, to
@@ -89,6 +91,7 @@ interrupt reclaims spot nodes. It can interrupt only nodes of the cluster. With
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
 	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the rules and the queue")
 	flags.BoolVar(&f.eventHistory, "cloudtrail", false, "add the controller's permission to read CloudTrail's event history")
+	flags.BoolVar(&f.loadBalancers, "load-balancers", false, "add the controller's permission to read whether load balancers have deregistered an instance, for waitForDeregistration")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add the controller's permissions to forward notices to Karpenter's own queue of this name")
 	f.addTopic(cmd, "with --role setup: adds the permissions for it")
 	f.addGroups(cmd)
@@ -116,10 +119,15 @@ type trust struct {
 	WebIdentity iam.Document `json:"webIdentity"`
 }
 
+// extendsController reports whether a flag adds a permission of the controller.
+func (f iamFlags) extendsController() bool {
+	return f.canary || f.eventHistory || f.loadBalancers || f.karpenterQueue != ""
+}
+
 func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 	var needed permissions
-	if f.role != roleController && (f.canary || f.eventHistory || f.karpenterQueue != "") {
-		return usageErrorf("--canary, --cloudtrail and --karpenter-queue are about the controller: write --role controller, or remove them")
+	if f.role != roleController && f.extendsController() {
+		return usageErrorf("--canary, --cloudtrail, --load-balancers and --karpenter-queue are about the controller: write --role controller, or remove them")
 	}
 	switch f.role {
 	case roleAgent:
@@ -203,6 +211,9 @@ func needs(w awssetup.Wiring, f iamFlags) permissions {
 	policy := iam.Controller(w, f.canary)
 	if f.eventHistory {
 		policy = iam.ReadEventHistory(policy, w)
+	}
+	if f.loadBalancers {
+		policy = iam.ReadTargetHealth(policy, w)
 	}
 	if f.karpenterQueue != "" {
 		policy = iam.FeedKarpenter(policy, w, f.karpenterQueue)

@@ -64,12 +64,14 @@ type explained struct {
 	// wants one.
 	Replacement *v1beta1.ReplacementStatus `json:"replacement,omitempty"`
 	// DoNotDisrupt says how a pod's do-not-disrupt annotation is treated.
-	DoNotDisrupt  v1beta1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
-	Budget        *limit               `json:"budget,omitempty"`
-	Terminations  *limit               `json:"terminations,omitempty"`
-	Workloads     []string             `json:"workloads,omitempty"`
-	Hooks         []string             `json:"hooks,omitempty"`
-	Notifications []string             `json:"notifications,omitempty"`
+	DoNotDisrupt v1beta1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
+	Budget       *limit               `json:"budget,omitempty"`
+	Terminations *limit               `json:"terminations,omitempty"`
+	Workloads    []string             `json:"workloads,omitempty"`
+	Hooks        []string             `json:"hooks,omitempty"`
+	// LoadBalancers says for how long pods wait for them at most.
+	LoadBalancers string   `json:"loadBalancers,omitempty"`
+	Notifications []string `json:"notifications,omitempty"`
 	// Karpenter are the settings of its NodeClaim and NodePool; nil: it is not Karpenter's.
 	Karpenter *karpenterSettings `json:"karpenter,omitempty"`
 	karpenter []string           // what they mean
@@ -130,7 +132,7 @@ func (w *observed) explain(s *session) explained {
 	e.AwaitsApproval = d.AwaitsApproval && w.policy.Begun.IsZero()
 	e.Budget, e.Terminations = w.budget(d), w.terminations(d)
 	if record.Drains(d.Action) {
-		e.DoNotDisrupt = d.DoNotDisrupt
+		e.DoNotDisrupt, e.LoadBalancers = d.DoNotDisrupt, w.loadBalancersLine(d)
 		for i := range d.Workloads {
 			e.Workloads = append(e.Workloads, workloadLine(i, &d.Workloads[i]))
 		}
@@ -185,6 +187,7 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 	if e.Terminations != nil {
 		fact("terminations", e.Terminations.String())
 	}
+	fact("load balancers", e.LoadBalancers)
 	for label, lines := range e.lists() {
 		for _, line := range lines {
 			fact(label, line)

@@ -96,11 +96,15 @@ func TestExplain(t *testing.T) {
 	broken.Spec.Rules[0].Action = "Drian"
 	invalid := append(mixedNode(), broken, stopping(26*time.Hour))
 	invalid[0].SetLabels(map[string]string{"pool": "db"})
+	balanced := database(stopping(26 * time.Hour))
+	waiting := policyOf(v1beta1.ActionDrain, "*")
+	waiting.Name, waiting.Spec.Priority, waiting.Spec.WaitForDeregistration = "balanced", 1000, &metav1.Duration{Duration: time.Minute}
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
 		args    []string
 	}{
+		{"load-balancers", append(balanced, waiting), []string{nodeName}},
 		{"replacing", append(mixedNode(), replacing), []string{nodeName}},
 		{"defaults", mixedNode(), []string{nodeName}},
 		{"awaits", database(stopping(26 * time.Hour)), []string{nodeName}},

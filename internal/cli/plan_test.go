@@ -168,6 +168,21 @@ func TestPlanSurges(t *testing.T) {
 	}
 }
 
+func TestPlanWaitsForLoadBalancers(t *testing.T) {
+	waiting := policyOf(v1beta1.ActionDrain, "*")
+	for wait, want := range map[time.Duration]bool{0: false, time.Minute: true} {
+		waiting.Spec.WaitForDeregistration = nil
+		if wait > 0 {
+			waiting.Spec.WaitForDeregistration = &metav1.Duration{Duration: wait}
+		}
+		h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, append(mixedNode(), waiting.DeepCopy())...)}
+		r := h.run(t.Context(), "plan", nodeName, "--kind", "spot", "-o", "json")
+		if got := strings.Contains(r.out, "load balancers may still send new connections to its instance"); got != want {
+			t.Errorf("waitForDeregistration %s: %s%s", wait, r.out, r.err)
+		}
+	}
+}
+
 func TestPlanWorksWithoutLifeboat(t *testing.T) {
 	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		if _, ok := list.(*v1beta1.InterruptionPolicyList); ok {

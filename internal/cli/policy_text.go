@@ -86,6 +86,9 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 	if gate, waits := w.replacementGate(d); waits {
 		gates = append(gates, gate)
 	}
+	if gate, waits := record.DeregistrationGate(d, w.recordStatus(), begins); waits {
+		gates = append(gates, gate)
+	}
 	at := begins
 	for i := range d.Hooks {
 		h := &d.Hooks[i]
@@ -154,6 +157,26 @@ func (w *observed) hookStatus(name string) *v1beta1.HookStatus {
 		return nil
 	}
 	return record.Hook(record.Drain(&w.record.Status).Hooks, name)
+}
+
+// loadBalancersLine says for how long pods wait for load balancers, or how the wait ended.
+func (w *observed) loadBalancersLine(d policy.Decision) string {
+	if d.Deregistering == 0 {
+		return ""
+	}
+	text := "pods wait up to " + terminal.Duration(d.Deregistering) + " until they have deregistered the instance"
+	if ended := record.Drain(w.recordStatus()).Deregistration; ended != "" {
+		text += "; the wait ended: " + ended
+	}
+	return text
+}
+
+// recordStatus returns the status of the record; empty for a hypothetical notice.
+func (w *observed) recordStatus() *v1beta1.InterruptionStatus {
+	if w.record == nil || w.supposed {
+		return &v1beta1.InterruptionStatus{}
+	}
+	return &w.record.Status
 }
 
 // approvedAt returns the time of the latest approval, or zero.

@@ -59,9 +59,8 @@ type Decision struct {
 	// terminated, and its pods are lost and must be deleted. It is false while the instance is
 	// stopping or shutting down: its pods may still stop gracefully.
 	InstanceGone      bool
-	StrategyByDefault bool // set if no rule states the strategy
-	// DoNotDisrupt says how long a pod's do-not-disrupt annotation holds it.
-	DoNotDisrupt v1beta1.DoNotDisrupt
+	StrategyByDefault bool                 // set if no rule states the strategy
+	DoNotDisrupt      v1beta1.DoNotDisrupt // how long a pod's do-not-disrupt annotation holds it
 	// Withdrawn is set if the cloud has withdrawn every notice: the node is restored. Nothing
 	// else of the decision applies then.
 	Withdrawn bool
@@ -84,13 +83,13 @@ type Decision struct {
 	// ProceedsAt is when the action begins without an answer, while approval is awaited; zero:
 	// never.
 	ProceedsAt time.Time
-	// Workloads, Budget, Terminations, Hooks and Notifications are those of the governing
-	// policy; Terminations has a default.
+	// What follows is from the governing policy; Terminations has a default.
 	Workloads     []v1beta1.Workload
 	Budget        *v1beta1.Budget
 	Terminations  v1beta1.Terminations
 	Hooks         []v1beta1.Hook
 	Notifications []v1beta1.Notification
+	Deregistering time.Duration // how long pods wait for load balancers at most; zero: they do not
 	// Considered has every policy and rule that was compared, in order, with why it applies or
 	// does not.
 	Considered []Considered
@@ -165,6 +164,7 @@ func (d *Decision) governedBy(p *v1beta1.InterruptionPolicy) {
 	}
 	d.EffectivePolicy = p.Name
 	d.Workloads, d.Budget, d.Hooks, d.Notifications = p.Spec.Workloads, p.Spec.Budget, p.Spec.Hooks, p.Spec.Notifications
+	d.Deregistering = deregistering(p)
 	if p.Spec.Terminations != nil {
 		d.Terminations = *p.Spec.Terminations
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
@@ -126,4 +127,12 @@ func describeRule(i int, r v1beta1.Rule) string {
 		return fmt.Sprintf("rule %d (%s)", i+1, r.Name)
 	}
 	return fmt.Sprintf("rule %d", i+1)
+}
+
+// deregistering is how long pods wait at most until load balancers have deregistered the node.
+func deregistering(p *v1beta1.InterruptionPolicy) time.Duration {
+	if wait := p.Spec.WaitForDeregistration; wait != nil {
+		return wait.Duration
+	}
+	return 0
 }

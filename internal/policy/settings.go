@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -30,6 +31,9 @@ func checkSettings(spec v1beta1.InterruptionPolicySpec) problems {
 	}
 	if spec.Terminations != nil {
 		found.at("terminations", checkLimit(spec.Terminations.MaxConcurrent))
+	}
+	if wait := spec.WaitForDeregistration; wait != nil && (wait.Duration < time.Second || wait.Duration > time.Hour) {
+		found.add(deregistrationRange)
 	}
 	seen := map[string]bool{}
 	for i, h := range spec.Hooks {
@@ -125,7 +129,8 @@ func checkReasons(on []string) problems {
 func TimelineReasons() []string {
 	return []string{
 		v1beta1.ReasonApproved, v1beta1.ReasonAwaitingApproval, v1beta1.ReasonCompleted, v1beta1.ReasonContradicted, v1beta1.ReasonCordoned,
-		v1beta1.ReasonDecided, v1beta1.ReasonDeleted, v1beta1.ReasonDetached, v1beta1.ReasonDrained, v1beta1.ReasonEvicted,
+		v1beta1.ReasonDecided, v1beta1.ReasonDeleted, v1beta1.ReasonDeregistered, v1beta1.ReasonDeregistrationTimedOut, v1beta1.ReasonDeregistrationUnknown,
+		v1beta1.ReasonDetached, v1beta1.ReasonDrained, v1beta1.ReasonEvicted,
 		v1beta1.ReasonEvictionBlocked, v1beta1.ReasonHookFailed, v1beta1.ReasonHookStarted, v1beta1.ReasonHookSucceeded,
 		v1beta1.ReasonInvalid, v1beta1.ReasonLifecycleActionSent, v1beta1.ReasonLifecycleHookCompleted,
 		v1beta1.ReasonLifecycleHookNotManaged, v1beta1.ReasonLifecycleHookPending, v1beta1.ReasonMarkedAtRisk,

@@ -71,6 +71,12 @@ func wrongRules() []wrong {
 	ignored := func(change func(*v1beta1.Rule)) func(*v1beta1.Rule) {
 		return func(r *v1beta1.Rule) { r.Action = v1beta1.ActionIgnore; change(r) }
 	}
+	deregistering := func(name string, wait time.Duration, says ...string) wrong {
+		w := wrong{name: name, spec: ruled(func(*v1beta1.Rule) {}), want: says}
+		w.spec.WaitForDeregistration = after(wait)
+		return w
+	}
+	const says = "waitForDeregistration must be between 1s and 1h, such as 1m"
 	return []wrong{
 		rule("everything at once", func(r *v1beta1.Rule) {
 			*r = v1beta1.Rule{
@@ -95,6 +101,9 @@ func wrongRules() []wrong {
 		rule("a drainTimeout beside a deadline", func(r *v1beta1.Rule) { r.Kinds, r.DrainTimeout = []string{"SpotInterruption"}, after(time.Hour) }, `drainTimeout is for drains that no deadline ends: of kind AutoScalingTermination, or with action Terminate; remove it, or add the kind`),
 		rule("a drainTimeout for nothing", ignored(func(r *v1beta1.Rule) { r.DrainTimeout = after(time.Hour) }), `drainTimeout only makes sense with action Drain or Terminate; remove it, or change the action`),
 		rule("a replacement for nothing", ignored(func(r *v1beta1.Rule) { r.Replacement = v1beta1.ReplacementNone }), `replacement only makes sense with action Drain or Terminate; remove it, or change the action`),
+		deregistering("the shortest wait for load balancers", time.Second),
+		deregistering("a wait for load balancers that is too short", time.Second-1, says),
+		deregistering("a wait for load balancers that is too long", time.Hour+1, says),
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 
 // unboundedFields are the fields of the CRDs without a maximum length, with the reason.
 var unboundedFields = map[string]string{
-	`\.(matchLabels|matchExpressions|selector)\b`:  "selectors are Kubernetes' own types, which cannot carry markers",
-	`\.(nodeUID|uid)$`:                             "UIDs are Kubernetes' own type, and the API server writes them",
-	`\.(timeout|drainTimeout|notBefore|duration)$`: "CEL rules limit durations",
-	`\.(headers|tags)\{\}$`:                        "values of maps cannot carry markers; the number of entries is limited",
+	`\.(matchLabels|matchExpressions|selector)\b`:                        "selectors are Kubernetes' own types, which cannot carry markers",
+	`\.(nodeUID|uid)$`:                                                   "UIDs are Kubernetes' own type, and the API server writes them",
+	`\.(timeout|drainTimeout|notBefore|duration|waitForDeregistration)$`: "CEL rules limit durations",
+	`\.(headers|tags)\{\}$`:                                              "values of maps cannot carry markers; the number of entries is limited",
 }
 
 // schema is the part of a schema that the test reads.

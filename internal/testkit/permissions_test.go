@@ -163,6 +163,7 @@ func permissionsPage(t *testing.T) string {
 		{"The controller on AWS", "With the canary, and with the cluster's Auto Scaling groups.", iam.Controller(w, true)},
 		{"In addition, for NodeGroups that Lifeboat manages", "For the group `GROUP`.", iam.ManageGroups(iam.Document{}, g, "NODE-ROLE")},
 		{"In addition, to read CloudTrail's event history", "For `--cloudtrail-interval`.", iam.ReadEventHistory(iam.Document{}, w)},
+		{"In addition, to read whether load balancers have deregistered an instance", "For `waitForDeregistration` of a policy.", iam.ReadTargetHealth(iam.Document{}, w)},
 		{"In addition, to forward notices to Karpenter", "For Karpenter's queue `KARPENTER`.", iam.FeedKarpenter(iam.Document{}, w, "KARPENTER")},
 		{"`lifeboatd agent boot`, if it completes launch hooks", "A node's role has it.", iam.Boot(w)},
 		{"AWS Fault Injection Service, for drills", "No part of Lifeboat has it: FIS assumes the role.", iam.Drill(w)},

@@ -224,6 +224,23 @@ func TestWithoutSurgeTheControllerPatchesNoPods(t *testing.T) {
 	}
 }
 
+// Only a cluster whose policies wait for load balancers lets the controller list their bindings.
+func TestTargetGroupBindingsAreAnOption(t *testing.T) {
+	for enabled, want := range map[string]bool{"true": true, "false": false} {
+		found := false
+		for _, o := range render(t, with(t, "waitForDeregistration: {enabled: "+enabled+"}")).Objects {
+			text, err := yaml.Marshal(o.Object["rules"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.HasSuffix(o.GetKind(), "Role") && strings.Contains(string(text), "targetgroupbindings")
+		}
+		if found != want {
+			t.Errorf("waitForDeregistration.enabled=%s: TargetGroupBindings may be listed: %t", enabled, found)
+		}
+	}
+}
+
 func TestDisabledAgentHasNoObjects(t *testing.T) {
 	for _, name := range names(render(t, with(t, "agent: {enabled: false}")).Objects) {
 		if strings.HasSuffix(name, "-agent") {
@@ -247,7 +264,7 @@ func TestControllerRulesAreGenerated(t *testing.T) {
 		}
 	}
 	var got []any
-	for _, o := range render(t, with(t, "")).Objects {
+	for _, o := range render(t, with(t, "waitForDeregistration: {enabled: true}")).Objects {
 		if strings.HasSuffix(o.GetKind(), "Role") && o.GetName() == chart.ControllerAccount {
 			text, err := yaml.Marshal(o.Object["rules"])
 			if err != nil {

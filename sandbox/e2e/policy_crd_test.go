@@ -137,6 +137,8 @@ func refusals() map[string][2]string {
 		with("budget: {maxConcurrent: 0}"):                                                          {"spec.budget.maxConcurrent", limit},
 		with("budget: {maxConcurrent: '5'}"):                                                        {"spec.budget.maxConcurrent", limit},
 		with("budget: {maxConcurrent: 101%}"):                                                       {"spec.budget.maxConcurrent", limit},
+		with("waitForDeregistration: 500ms"):                                                        {"spec.waitForDeregistration", "waitForDeregistration must be between 1s and 1h, such as 1m"},
+		with("waitForDeregistration: 61m"):                                                          {"spec.waitForDeregistration", "waitForDeregistration must be between 1s and 1h, such as 1m"},
 		with("terminations: {maxConcurrent: 0%}"):                                                   {"spec.terminations.maxConcurrent", limit},
 		with("hooks: [{name: a, when: Later, " + call + "}]"):                                       {"spec.hooks[].when", "unknown when Later: write BeforeDrain or AfterDrain"},
 		hook(call + ", onFailure: Panic"):                                                           {"spec.hooks[].onFailure", "unknown onFailure Panic: write Continue or Hold"},

@@ -23,10 +23,11 @@ type Role struct {
 	Identity string
 	// Issuer is the OIDC issuer of the cluster, for IRSA.
 	Issuer string
-	// Canary, EventHistory and KarpenterQueue add the permissions for probes, for CloudTrail's
-	// event history, and for Karpenter's queue.
+	// Canary, EventHistory, LoadBalancers and KarpenterQueue add the permissions for probes, for
+	// CloudTrail's event history, for the health of targets, and for Karpenter's queue.
 	Canary         bool
 	EventHistory   bool
+	LoadBalancers  bool
 	KarpenterQueue string
 	// Chart is the chart that Terraform installs with the role: a path or an oci:// reference; empty: none.
 	Chart string
@@ -40,6 +41,9 @@ func (r Role) documents(w awssetup.Wiring) (trust, permissions any, err error) {
 	}
 	if r.EventHistory {
 		policy = iam.ReadEventHistory(policy, w)
+	}
+	if r.LoadBalancers {
+		policy = iam.ReadTargetHealth(policy, w)
 	}
 	if r.KarpenterQueue != "" {
 		policy = iam.FeedKarpenter(policy, w, r.KarpenterQueue)

@@ -17,7 +17,7 @@ func TestRoleHasPrintedPolicies(t *testing.T) {
 	const issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE"
 	w := awssetup.Desired("prod", account, region)
 	for identity, trust := range map[string]iam.Document{emit.PodIdentity: iam.PodIdentity(w), emit.IRSA: iam.WebIdentity(w, issuer)} {
-		place := emit.Place{Account: account, Region: region, Role: emit.Role{Identity: identity, Issuer: issuer, Canary: true, EventHistory: true}}
+		place := emit.Place{Account: account, Region: region, Role: emit.Role{Identity: identity, Issuer: issuer, Canary: true, EventHistory: true, LoadBalancers: true}}
 		t.Run(identity+" CloudFormation", func(t *testing.T) {
 			text := strings.NewReplacer(
 				`{"Fn::GetAtt":["Queue","Arn"]}`, `"`+w.QueueARN()+`"`, `{"Fn::GetAtt":["DeadLetterQueue","Arn"]}`, `"`+w.DeadLetterARN()+`"`,
@@ -36,7 +36,7 @@ func TestRoleHasPrintedPolicies(t *testing.T) {
 			read(t, []byte(text), &file)
 			role := file.Resources.ControllerRole.Properties
 			equal(t, trust, role.AssumeRolePolicyDocument)
-			equal(t, iam.ReadEventHistory(iam.Controller(w, true), w), role.Policies[0].PolicyDocument)
+			equal(t, iam.ReadTargetHealth(iam.ReadEventHistory(iam.Controller(w, true), w), w), role.Policies[0].PolicyDocument)
 			if got := file.Resources.PodIdentityAssociation != nil; got != (identity == emit.PodIdentity) {
 				t.Errorf("an association of EKS Pod Identity: %t", got)
 			}
@@ -55,7 +55,7 @@ func TestRoleHasPrintedPolicies(t *testing.T) {
 			}
 			read(t, []byte(text), &file)
 			equal(t, trust, []byte(file.Resource.Roles["lifeboat_prod"].AssumeRolePolicy))
-			equal(t, iam.ReadEventHistory(iam.Controller(w, true), w), []byte(file.Resource.Policies["lifeboat_prod"].Policy))
+			equal(t, iam.ReadTargetHealth(iam.ReadEventHistory(iam.Controller(w, true), w), w), []byte(file.Resource.Policies["lifeboat_prod"].Policy))
 			if got := len(file.Resource.Associations); (got == 1) != (identity == emit.PodIdentity) {
 				t.Errorf("%d associations of EKS Pod Identity", got)
 			}

@@ -9,6 +9,7 @@ import (
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudtrail"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -173,6 +174,10 @@ func ec2Calls() map[string]call {
 	return map[string]call{
 		"ec2:DescribeInstances": func(s session, _ iam.Statement) error {
 			_, err := s.ec2.DescribeInstances(s.ctx, &ec2.DescribeInstancesInput{})
+			return err
+		},
+		"elasticloadbalancing:DescribeTargetHealth": func(s session, _ iam.Statement) error {
+			_, err := s.elb.DescribeTargetHealth(s.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(s.targets)})
 			return err
 		},
 		"ec2:DescribeInstanceStatus": func(s session, _ iam.Statement) error {

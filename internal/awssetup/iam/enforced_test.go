@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudtrail"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
@@ -51,6 +52,7 @@ type awsAccount struct {
 	client   *http.Client
 	wiring   awssetup.Wiring
 	template string
+	targets  string // the ARN of a target group
 }
 
 func newAWSAccount(t *testing.T) *awsAccount {
@@ -74,6 +76,9 @@ func newAWSAccount(t *testing.T) *awsAccount {
 		a.must(server.States.IAM.AddRole(role, role))
 	}
 	a.template = a.newTemplate(nodeRole)
+	var err error
+	a.targets, err = server.States.ELB.Create("web", "", 80)
+	a.must(err)
 	return a
 }
 
@@ -119,6 +124,7 @@ type session struct {
 	ec2    *ec2.Client
 	groups *autoscaling.Client
 	trail  *cloudtrail.Client
+	elb    *elb.Client
 }
 
 // as gives the role exactly this policy, as AWS would read it, and returns a session of the role.
@@ -140,6 +146,7 @@ func (a *awsAccount) as(d iam.Document, instance string) session {
 	return session{
 		awsAccount: a, ctx: a.t.Context(), queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg),
 		ec2: ec2.NewFromConfig(cfg), groups: autoscaling.NewFromConfig(cfg), trail: cloudtrail.NewFromConfig(cfg),
+		elb: elb.NewFromConfig(cfg),
 	}
 }
 
@@ -165,6 +172,7 @@ func printed(a *awsAccount) map[string]iam.Document {
 		"controller of groups": iam.Controller(named, true),
 		"manage groups":        iam.ManageGroups(iam.Document{Version: "2012-10-17"}, prefix, nodeRole, "team"),
 		"feed Karpenter":       iam.FeedKarpenter(iam.Document{Version: "2012-10-17"}, a.wiring, "karpenter"),
+		"read target health":   iam.ReadTargetHealth(iam.Document{Version: "2012-10-17"}, a.wiring),
 		"read event history":   iam.ReadEventHistory(iam.Document{Version: "2012-10-17"}, a.wiring),
 		"boot":                 iam.Boot(a.wiring),
 		"boot of groups":       iam.Boot(named),

@@ -109,6 +109,15 @@ func ReadEventHistory(d Document, w awssetup.Wiring) Document {
 	return d
 }
 
+// ReadTargetHealth adds the permission to read whether load balancers have deregistered an instance,
+// which supports no resource.
+func ReadTargetHealth(d Document, w awssetup.Wiring) Document {
+	d.Statement = append(d.Statement, Statement{
+		Sid: "ReadTargetHealth", Effect: "Allow", Action: []string{"elasticloadbalancing:DescribeTargetHealth"}, Resource: allResources(), Condition: inRegion(w),
+	})
+	return d
+}
+
 // terminate allows terminating instances with a tag. Nodes of a cluster have
 // kubernetes.io/cluster/NAME: Karpenter, kOps, Cluster API and the templates for
 // self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself with

@@ -44,6 +44,7 @@ func TestGolden(t *testing.T) {
 	golden(t, "controller", iam.Controller(w, true))
 	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
 	golden(t, "event-history", iam.ReadEventHistory(iam.Document{Version: "2012-10-17"}, w))
+	golden(t, "target-health", iam.ReadTargetHealth(iam.Document{Version: "2012-10-17"}, w))
 	golden(t, "setup", iam.Setup(w))
 	golden(t, "boot", iam.Boot(w))
 	shared, err := w.Shared("lifeboat-shared")
@@ -75,7 +76,7 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "setup": iam.Setup(w),
-		"drill": iam.Drill(w), "event history": iam.ReadEventHistory(iam.Document{}, w),
+		"drill": iam.Drill(w), "event history": iam.ReadEventHistory(iam.Document{}, w), "target health": iam.ReadTargetHealth(iam.Document{}, w),
 		"karpenter": iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"),
 		"boot":      iam.Boot(w), "boot of groups": iam.Boot(g), "controller of groups": iam.Controller(g, false), "setup of groups": iam.Setup(g),
 		"groups": iam.ManageGroups(iam.Controller(w, true), w, "nodes"), "named groups": iam.ManageGroups(iam.Controller(g, true), g, ""),

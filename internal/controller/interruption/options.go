@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/deregistration"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -65,8 +66,14 @@ type HookRunner interface {
 	Hooks(context.Context, runner.HookRun) (runner.HookOutcome, error)
 }
 
-// Options are what the controller needs. Live, Owners, HookRunner, Cloud, Claims, Groups and
-// Detacher may be nil. Without them no pod is surged, no hook runs, no notification is
+// TargetSource knows whether instances are targets of load balancers; deregistration.Watcher is one.
+type TargetSource interface {
+	// State is what is known about an instance. It is read in the background, until a time.
+	State(instanceID string, until time.Time) deregistration.State
+}
+
+// Options are what the controller needs. Live, Owners, HookRunner, Cloud, Claims, Groups,
+// Targets and Detacher may be nil. Without them no pod is surged, no hook runs, no notification is
 // sent, no instance is terminated, and Karpenter or Auto Scaling is left alone.
 type Options struct {
 	Client client.Client
@@ -78,6 +85,7 @@ type Options struct {
 	HookRunner HookRunner
 	Cloud      cloud.Cloud
 	Claims     capacity.ClaimSource
+	Targets    TargetSource
 	// Groups knows Auto Scaling groups, and Detacher takes instances out of them.
 	Groups   membership.Source
 	Detacher capacity.Detacher

@@ -34,6 +34,9 @@ func (c *Controller) gates(f *facts, d policy.Decision) []drain.Gate {
 	if f.ownersAwaited() {
 		gates = append(gates, drain.Gate{Why: "what controls the pods is being read", Until: f.ownersUntil()})
 	}
+	if gate, waits := c.deregistrationGate(f, d); waits {
+		gates = append(gates, gate)
+	}
 	if gate, waits := c.hookGate(f, d); waits {
 		gates = append(gates, gate)
 	}
@@ -83,6 +86,7 @@ func runHooksBefore(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
 		return true, nil // nothing to prepare for
 	}
+	p.endDeregistration()
 	_, err := p.hooks(ctx, v1beta1.HookBeforeDrain)
 	return err == nil, err
 }

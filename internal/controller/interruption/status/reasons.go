@@ -25,6 +25,8 @@ var reasons = map[string]reasonTraits{
 	v1beta1.ReasonProtectionOverridden:    {warning: true},
 	v1beta1.ReasonHookFailed:              {warning: true},
 	v1beta1.ReasonNotifyFailed:            {warning: true},
+	v1beta1.ReasonDeregistrationUnknown:   {warning: true},
+	v1beta1.ReasonDeregistrationTimedOut:  {warning: true},
 	v1beta1.ReasonReplacementFailed:       {warning: true},
 	v1beta1.ReasonNodeConflict:            {warning: true},
 	v1beta1.ReasonContradicted:            {warning: true},
