@@ -27,7 +27,7 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 	d.progress.Step("checking the workloads")
 	options := workloads.Options{Spot: d.spotNodes(ctx)}
 	if d.policiesRead {
-		options.Governed = d.governed
+		options.Governed, options.Deregisters = d.governed, d.deregisters
 	}
 	survey, err := workloads.Scan(ctx, d.kube, options)
 	if c := survey.Counts(); c.Nodes > 0 {
@@ -40,6 +40,19 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 // governed reports whether an InterruptionPolicy selects a node.
 func (d *doctorRun) governed(n *corev1.Node) bool {
 	return slices.ContainsFunc(d.policiesFound, func(p v1beta1.InterruptionPolicy) bool { return policy.Selects(&p, n) })
+}
+
+// deregisters reports whether the policy of a node waits for load balancers, of those with the highest
+// priority the first by name.
+func (d *doctorRun) deregisters(n *corev1.Node) bool {
+	var of *v1beta1.InterruptionPolicy
+	for i := range d.policiesFound {
+		p := &d.policiesFound[i]
+		if policy.Selects(p, n) && (of == nil || p.Spec.Priority > of.Spec.Priority || p.Spec.Priority == of.Spec.Priority && p.Name < of.Name) {
+			of = p
+		}
+	}
+	return of != nil && of.Spec.WaitForDeregistration != nil
 }
 
 // spotNodes returns a function that reports whether a node is a spot instance.

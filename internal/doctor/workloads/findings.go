@@ -26,6 +26,7 @@ const (
 	ToleratesEveryTaint = "tolerates-every-taint"
 	DataOnNode          = "data-on-the-node"
 
+	TargetsByAddress      = "targets-by-address"
 	NoPreStop             = "no-prestop"
 	NoReadinessProbe      = "no-readiness-probe"
 	NoBudget              = "no-budget"
@@ -37,7 +38,7 @@ const (
 // IDs returns the ids of all findings, in their order among others of the same severity.
 func IDs() []string {
 	return []string{
-		GraceExceedsNotice, HookExceedsGrace, BudgetNeverAllows, BudgetsOverlap, BudgetNotComputed, BudgetUnreadable, EvictionWebhook, NotReadyInRotation,
+		GraceExceedsNotice, HookExceedsGrace, BudgetNeverAllows, BudgetsOverlap, BudgetNotComputed, BudgetUnreadable, EvictionWebhook, NotReadyInRotation, TargetsByAddress,
 		BarePods, ToleratesEveryTaint, SingleReplica, DoNotDisrupt, DataOnNode, BudgetMatchesNone,
 		NoPreStop, NoReadinessProbe, NoBudget, StatefulWithoutPolicy,
 	}

@@ -34,6 +34,7 @@ func (s *Survey) AddPod(pod *corev1.Pod) {
 	s.recordOverlap(pod)
 	w.hook(pod)
 	w.tolerates = w.tolerates || toleratesInterruption(pod)
+	w.byAddress = w.byAddress || s.deregisters[pod.Spec.NodeName] && isTargetByAddress(&pod.Spec) && !hasPreStop(&pod.Spec)
 	if s.spot[pod.Spec.NodeName] {
 		w.onSpot++
 		w.addSpot(pod)

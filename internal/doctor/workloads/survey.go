@@ -33,6 +33,9 @@ type Options struct {
 	// Governed reports whether an InterruptionPolicy selects a node. Without it, the check
 	// of stateful workloads is left out.
 	Governed func(*corev1.Node) bool
+	// Deregisters reports whether the policy of a node waits for load balancers. Without it, the
+	// check of targets by address is left out.
+	Deregisters func(*corev1.Node) bool
 	// Most is the number of findings of one kind before the others are summarized.
 	// The default is 10.
 	Most int
@@ -52,6 +55,7 @@ type Survey struct {
 	// governed are the nodes that a policy selects, services those of a namespace, and
 	// notReady the Services that send to pods that are not ready.
 	governed           map[string]bool
+	deregisters        map[string]bool // nodes whose policy waits for load balancers
 	services           map[string][]service
 	notReady, webhooks []string
 	// noBudgets and noDeployments are true if these could not be read.
@@ -75,7 +79,7 @@ func New(o Options) *Survey {
 	return &Survey{
 		o: o, spot: map[string]bool{}, budgets: map[string][]*budget{}, sets: map[owner]replicas{},
 		workloads: map[owner]*workload{}, overlaps: map[string]*overlap{},
-		governed: map[string]bool{}, services: map[string][]service{},
+		governed: map[string]bool{}, deregisters: map[string]bool{}, services: map[string][]service{},
 	}
 }
 
@@ -136,6 +140,9 @@ type workload struct {
 	heldPods             int
 	tolerates            bool
 	keeps                bool // data in an emptyDir, on a spot node
+	// byAddress is set for pods that are targets by address, and have no preStop hook, on nodes whose
+	// policy waits for load balancers.
+	byAddress bool
 	// What the pods on spot nodes have: a Service, a preStop hook, a readiness probe, a
 	// budget, and volumes on a node that no policy selects.
 	served, preStop, readiness, budgeted, ungoverned bool
@@ -164,6 +171,7 @@ func (s *Survey) AddNode(n *corev1.Node) {
 		s.spot[n.Name] = true
 	}
 	s.governed[n.Name] = s.o.Governed != nil && s.o.Governed(n)
+	s.deregisters[n.Name] = s.o.Deregisters != nil && s.o.Deregisters(n)
 }
 
 // AddBudget adds a PodDisruptionBudget.

@@ -65,6 +65,14 @@ func hasReadiness(spec *corev1.PodSpec) bool {
 	return len(spec.ReadinessGates) > 0 || slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil })
 }
 
+// isTargetByAddress reports whether the pod is a target with type ip: only such pods get the readiness
+// gate of the AWS Load Balancer Controller (its documentation, "Pod readiness gate").
+func isTargetByAddress(spec *corev1.PodSpec) bool {
+	return slices.ContainsFunc(spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
+		return strings.HasPrefix(string(g.ConditionType), "target-health.elbv2.k8s.aws/")
+	})
+}
+
 func hasClaim(spec *corev1.PodSpec) bool {
 	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil })
 }
@@ -98,8 +106,14 @@ func (s *Survey) checkTraffic() []finding.Finding {
 		Problem: "no InterruptionPolicy selects their nodes, so the built-in defaults apply: a planned change drains them without an approval or a window",
 		Fix:     "write an InterruptionPolicy for their nodes (docs/guides/policy.md), or run them on on-demand nodes",
 	}}
+	byAddress := listFinding{Finding: finding.Finding{
+		Severity: finding.Warning, ID: TargetsByAddress, Object: "workloads whose pods are targets with type ip",
+		Problem: "the policy of their nodes waits for load balancers, but only for instances as targets: load balancers deregister these pods when they stop, and they have no preStop hook",
+		Fix:     "add lifecycle.preStop.sleep.seconds to the container, such as 15, with a grace period that covers it (docs/guides/policy.md)",
+	}}
 	for _, by := range s.owners() {
 		w := s.workloads[by]
+		byAddress.addIf(w.byAddress, by)
 		if w.onSpot == 0 {
 			continue
 		}
@@ -115,7 +129,7 @@ func (s *Survey) checkTraffic() []finding.Finding {
 		Fix:     "set spec.publishNotReadyAddresses to false; only headless Services for peers need true",
 	}}
 	slices.Sort(notReady.names)
-	return withNames(noPreStop, noProbe, noBudget, noPolicy, notReady, s.checkWebhooks())
+	return withNames(byAddress, noPreStop, noProbe, noBudget, noPolicy, notReady, s.checkWebhooks())
 }
 
 func (l *listFinding) addIf(condition bool, by owner) {

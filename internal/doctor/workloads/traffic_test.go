@@ -77,6 +77,35 @@ func TestStatefulPoolWithoutPolicy(t *testing.T) {
 	}
 }
 
+// waitForDeregistration does nothing for pods that are targets themselves.
+func TestTargetsByAddress(t *testing.T) {
+	gated := func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "target-health.elbv2.k8s.aws/k8s-shop-web-1a2b3c4d5e"}}
+	}
+	waits := func(n *corev1.Node) bool { return n.Name == "od-1" }
+	for name, c := range map[string]struct {
+		waits   func(*corev1.Node) bool
+		changes []func(*corev1.Pod)
+		found   bool
+	}{
+		"no hook": {waits, []func(*corev1.Pod){gated}, true},
+		"a hook":  {waits, []func(*corev1.Pod){gated, preStopSleep(15)}, false},
+		"another gate": {waits, []func(*corev1.Pod){func(p *corev1.Pod) {
+			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/a"}}
+		}}, false},
+		"the policy of others": {func(n *corev1.Node) bool { return n.Name != "od-1" }, []func(*corev1.Pod){gated}, false},
+		"policies are unknown": {nil, []func(*corev1.Pod){gated}, false},
+	} {
+		s := New(Options{Deregisters: c.waits})
+		s.AddNode(node("od-1", nil))
+		s.AddPod(pod("web-0", append(c.changes, owned("StatefulSet", "web"), on("od-1"))...))
+		found := len(s.Findings()) == 1 && s.Findings()[0].ID == TargetsByAddress && strings.Contains(s.Findings()[0].Problem, "statefulset shop/web")
+		if found != c.found {
+			t.Errorf("%s: %+v", name, s.Findings())
+		}
+	}
+}
+
 func TestEvictionWebhooks(t *testing.T) {
 	ignore := admissionv1.Ignore
 	rule := func(operation admissionv1.OperationType, resource string) []admissionv1.RuleWithOperations {
