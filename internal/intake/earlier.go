@@ -46,6 +46,21 @@ func issuedAt(n *notice.Notice, now time.Time) metav1.Time {
 	return n.Time
 }
 
+// ownDeadline returns the deadline of a notice by this machine's clock. A notice from the future proves
+// that this clock is behind its source's, at least by the difference. The instance ends by the source's
+// clock, so a firm deadline is that much earlier here. It never moves later, nor into the past.
+func ownDeadline(n *notice.Notice, now time.Time) *v1beta1.Deadline {
+	behind := n.Time.Sub(now)
+	if behind <= 0 || !notice.IsFirm(n.Deadline) || !n.Deadline.Time.After(now) {
+		return n.Deadline
+	}
+	at := n.Deadline.Time.Add(-behind)
+	if at.Before(now) {
+		at = now
+	}
+	return notice.At(at, n.Deadline.Type)
+}
+
 // isImplausible reports whether no source can have issued the notice at the time that it states.
 func isImplausible(n *notice.Notice, now time.Time) bool { return n.Time.After(now.Add(maxFuture)) }
 

@@ -65,6 +65,7 @@ func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error)
 		return Foreign, nil
 	}
 	n.Time = issuedAt(&n, now)
+	n.Deadline = ownDeadline(&n, now)
 	if isImplausible(&n, now) {
 		r.explainImplausible(ctx, &n)
 		return Implausible, nil

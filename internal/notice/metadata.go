@@ -14,8 +14,8 @@ import (
 // metadataKinds are the kinds that instance metadata contains; the CRD has the same list.
 var metadataKinds = []string{KindSpotInterruption, KindRebalanceRecommendation, KindScheduledChange, KindAutoScalingTermination}
 
-// spotLead is EC2's warning time before a spot interruption, for one whose time cannot be
-// read. Hibernation begins at once (EC2 User Guide, "Spot Instance interruption notices").
+// spotLead is EC2's warning time before a spot interruption: its time is not later, and is not known
+// if it cannot be read. Hibernation begins at once (EC2 User Guide, "Spot Instance interruption notices").
 const spotLead = 2 * time.Minute
 
 // Limits of the CRD on the texts of a MetadataNotice, in characters.
@@ -65,11 +65,11 @@ func FromMetadata(m *v1beta1.MetadataNotice, instanceID string, now time.Time) (
 // setDeadline sets the deadline that a notice of its kind has.
 func setDeadline(n *Notice, at *metav1.Time, now time.Time) error {
 	switch {
-	case n.Kind == KindSpotInterruption && at != nil:
+	case n.Kind == KindSpotInterruption && at != nil && !at.After(now.Add(spotLead)):
 		n.Deadline = At(at.Time, v1beta1.DeadlineHard)
 	case n.Kind == KindSpotInterruption && n.InstanceAction == ActionHibernate:
 		n.Deadline = At(now, v1beta1.DeadlineHard)
-	case n.Kind == KindSpotInterruption:
+	case n.Kind == KindSpotInterruption: // a later time shows that this clock is behind EC2's
 		n.Deadline = At(now.Add(spotLead), v1beta1.DeadlineHard)
 	case n.Kind == KindScheduledChange && at != nil:
 		n.Deadline = At(at.Time, v1beta1.DeadlineSoft)
