@@ -127,7 +127,7 @@ func (s *Source) process(ctx context.Context, m *message) disposition {
 	}
 	parts = append(parts, s.recordOthers(ctx, d)...)
 	if len(parts) == 0 { // a group without instances
-		return disposition{outcome: outcomeIgnored, ack: true}
+		return disposition{outcome: string(intake.Foreign), ack: true}
 	}
 	return worst(parts)
 }

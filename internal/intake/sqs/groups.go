@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -37,10 +39,11 @@ const (
 )
 
 // resolve returns the notices of a message, including one for each instance of the groups
-// that it names. If it cannot resolve them all, the message is also hidden.
+// that it names. If it cannot resolve them all, or not yet, the message is also hidden.
 func (s *Source) resolve(ctx context.Context, m *message) ([]notice.Notice, []disposition) {
 	notices := slices.Clone(m.notices)
 	var errs []error
+	var waits []disposition
 	for filter, values := range valuesByFilter(m.groups) {
 		if s.o.Instances == nil {
 			s.logThrottled(ctx, "no resolver", "ignored notice of a group of instances", "filter", filter, "values", quote(strings.Join(values, " ")),
@@ -54,12 +57,14 @@ func (s *Source) resolve(ctx context.Context, m *message) ([]notice.Notice, []di
 		}
 		for _, g := range m.groups {
 			if g.filter == filter {
-				notices = append(notices, g.of(found[g.value])...)
+				listed := g.of(found[g.value])
+				notices = append(notices, listed...)
+				waits = append(waits, s.awaitInstances(ctx, m.Message, &g, len(listed))...)
 			}
 		}
 	}
 	if len(errs) == 0 {
-		return notices, nil
+		return notices, waits
 	}
 	s.logThrottled(ctx, "unresolved", "cannot find the instances of a group, retrying", "error", errors.Join(errs...).Error(),
 		"advice", "allow ec2:DescribeInstances")
@@ -88,6 +93,24 @@ func (g *group) of(ids []string) (notices []notice.Notice) {
 		}
 	}
 	return notices
+}
+
+// awaitInstances hides the message of a group whose instances EC2 does not list yet, or gives the group
+// up. EC2's answers are eventually consistent: one can lack new instances (EC2 Developer Guide, "Eventual
+// consistency in the Amazon EC2 API"). So a first answer is never complete, and an empty one is repeated.
+// A group with a named instance does not wait: CloudTrail's records arrive minutes after the call.
+func (s *Source) awaitInstances(ctx context.Context, m *types.Message, g *group, listed int) []disposition {
+	isNamed := g.notice.InstanceID != ""
+	switch {
+	case listed > 0 && (isNamed || receives(m) > 1):
+		return nil
+	case listed == 0 && (isNamed || g.notice.Withdrawn || s.isGivenUp(m, &g.notice)):
+		s.logThrottled(ctx, "no instances "+g.notice.Kind, "dropped notice of a group in which EC2 lists no such instance",
+			"filter", g.filter, "value", quote(g.value), "instance", g.notice.InstanceID, "kind", g.notice.Kind, "notice", g.notice.ID, "receives", receives(m),
+			"advice", "nothing, if the group has none; else see that lifeboatd's credentials are of the group's account and region")
+		return nil
+	}
+	return []disposition{hideUnknown(m, &g.notice)}
 }
 
 // recordOthers makes durable the parts of a message that are no notices of an instance.

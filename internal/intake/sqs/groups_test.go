@@ -25,42 +25,60 @@ import (
 const blockExpires = `{"id":"b","detail-type":"Capacity Block Reservation Expiration Warning","source":"aws.ec2","account":"210987654321",` +
 	`"time":"2026-05-11T08:14:02Z","region":"eu-west-1","detail":{"capacity-reservation-id":"cr-1","end-date":"2026-05-11T08:54:02Z"}}`
 
-// A Capacity Block's warning names no instance. While EC2 cannot list them, the message stays in
-// the queue.
+// A Capacity Block's warning names no instance, and EC2 does not list new instances at once. The message
+// stays in the queue while EC2 cannot list them, and until it was asked twice.
 func TestGroupNoticesAreSplitByInstance(t *testing.T) {
-	two := []string{"i-0a1b2c3d4e5f60718", "i-0bb2c3d4e5f607182"}
+	type listing = func(age time.Duration) (map[string][]string, error)
+	two := []string{instance, "i-0bb2c3d4e5f607182"}
+	all := map[string][]string{"cr-1": two}
+	closed := strings.Replace(healthOf("h-0a1b2c3d4e5f60718"), "upcoming", "closed", 1)
 	for name, tc := range map[string]struct {
-		instances func(context.Context, string, []string) (map[string][]string, error)
-		recorded  []string
-		deletes   int
+		body                string
+		list                listing // the instances that EC2 lists a time after the first receive
+		recorded            []string
+		receives, isDeleted int
+		isLogged            bool
 	}{
-		"each instance gets its notice": {func(_ context.Context, filter string, values []string) (map[string][]string, error) {
-			if filter != "capacity-reservation-id" || !slices.Equal(values, []string{"cr-1"}) {
-				return nil, fmt.Errorf("asked for %s %v", filter, values)
+		"each instance gets its notice": {blockExpires, func(time.Duration) (map[string][]string, error) { return all, nil }, two, 2, 1, false},
+		"EC2 lists one of two at first": {blockExpires, func(age time.Duration) (map[string][]string, error) {
+			if age < 10*time.Second {
+				return map[string][]string{"cr-1": two[:1]}, nil
 			}
-			return map[string][]string{"cr-1": two}, nil
-		}, two, 1},
-		"a block without instances is ignored": {func(context.Context, string, []string) (map[string][]string, error) { return nil, nil }, nil, 1},
-		"what cannot be asked for stays":       {func(context.Context, string, []string) (map[string][]string, error) { return nil, errors.New("denied") }, nil, 0},
-		"without the source it is passed over": {nil, nil, 1},
+			return all, nil
+		}, two, 2, 1, false},
+		"EC2 lists none for 40 s": {blockExpires, func(age time.Duration) (map[string][]string, error) {
+			if age < 40*time.Second {
+				return nil, nil
+			}
+			return all, nil
+		}, two, 3, 1, false},
+		"a block without instances is dropped":      {blockExpires, func(time.Duration) (map[string][]string, error) { return nil, nil }, nil, 5, 1, true},
+		"a closed event of a host without any, too": {closed, func(time.Duration) (map[string][]string, error) { return nil, nil }, nil, 1, 1, true},
+		"what cannot be asked for stays":            {blockExpires, func(time.Duration) (map[string][]string, error) { return nil, errors.New("denied") }, nil, 5, 0, false},
+		"without the source it is passed over":      {blockExpires, nil, nil, 1, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				var mu sync.Mutex
-				var recorded []string
-				api := newFakeQueue(blockExpires)
+				began, recorder, queue := time.Now(), &lateRecorder{done: map[string]bool{}}, &visibleAPI{fakeQueue: newFakeQueue(), body: tc.body}
 				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
-				stop := w.run(api, recorderFunc(func(_ context.Context, n notice.Notice) (intake.Outcome, error) {
-					mu.Lock()
-					defer mu.Unlock()
-					recorded = append(recorded, n.InstanceID)
-					return intake.Recorded, nil
-				}), sqs.Options{Receivers: 1, Instances: tc.instances})
-				time.Sleep(time.Second) // on synctest's clock
+				o := sqs.Options{Receivers: 1}
+				if tc.list != nil {
+					o.Instances = func(_ context.Context, filter string, values []string) (map[string][]string, error) {
+						if tc.body == blockExpires && (filter != "capacity-reservation-id" || !slices.Equal(values, []string{"cr-1"})) {
+							return nil, fmt.Errorf("asked for %s %v", filter, values)
+						}
+						return tc.list(time.Since(began))
+					}
+				}
+				stop := w.run(queue, recorder, o)
+				time.Sleep(4 * time.Minute) // on synctest's clock
 				synctest.Wait()
 				stop()
-				if !slices.Equal(recorded, tc.recorded) || len(api.deletes) != tc.deletes {
-					t.Errorf("recorded %v, deleted %d; want %v and %d", recorded, len(api.deletes), tc.recorded, tc.deletes)
+				if got := recorder.all(); !slices.Equal(got, tc.recorded) || queue.deleted() != tc.isDeleted || queue.received() != tc.receives {
+					t.Errorf("recorded %v, received %d times, deleted %d; want %v, %d and %d", got, queue.received(), queue.deleted(), tc.recorded, tc.receives, tc.isDeleted)
+				}
+				if got := w.log.with("dropped notice of a group") > 0; got != tc.isLogged {
+					t.Errorf("logged that it is dropped: %v", got)
 				}
 			})
 		})
@@ -195,8 +213,8 @@ func TestHostsOfOneMessageShareOneRequest(t *testing.T) {
 		time.Sleep(time.Second) // on synctest's clock
 		synctest.Wait()
 		stop()
-		if got := recorder.all(); requests != 1 || len(api.deletes) != 1 || !slices.Equal(got, []string{instance}) {
-			t.Errorf("%d requests for 500 hosts, deleted %d, recorded %v; want one each: 501 hosts are unreadable", requests, len(api.deletes), got)
+		if got := recorder.all(); requests != 1 || len(api.deletes) != 0 || !slices.Equal(got, []string{instance}) {
+			t.Errorf("%d requests for 500 hosts, deleted %d, recorded %v; want one request and notice: 501 hosts are unreadable", requests, len(api.deletes), got)
 		}
 	})
 }

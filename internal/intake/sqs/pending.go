@@ -124,6 +124,11 @@ func (s *Source) awaitNode(ctx context.Context, m *types.Message, n *notice.Noti
 			"advice", "nothing, if the instance is of another cluster (give each cluster a queue of its own); else see why its Node has no spec.providerID that ends in the instance id")
 		return disposition{outcome: string(intake.Foreign), ack: true}
 	}
+	return hideUnknown(m, n)
+}
+
+// hideUnknown hides the message of an instance that is not known yet.
+func hideUnknown(m *types.Message, n *notice.Notice) disposition {
 	retry := softRetry
 	if notice.IsFirm(n.Deadline) {
 		retry = urgentRetry
