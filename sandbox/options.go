@@ -39,6 +39,9 @@ type Options struct {
 	LagSeed uint64
 	// RealNodes makes instances real: package instances lists what this machine must have.
 	RealNodes bool
+	// Disks adds a CSI driver whose disks are directories, with csi-attacher; see MakeDisk. It needs
+	// RealNodes.
+	Disks bool
 	// Lifeboatd is the path of the program; default: beside the running program, otherwise on
 	// $PATH.
 	Lifeboatd string
@@ -92,7 +95,7 @@ func (o Options) complete() (Options, error) {
 	if err := sandboxstate.CheckName(o.Name); err != nil {
 		return o, err
 	}
-	if err := errors.Join(o.checkKarpenter(), o.checkChaos()); err != nil {
+	if err := errors.Join(o.checkKarpenter(), o.checkChaos(), o.checkDisks()); err != nil {
 		return o, err
 	}
 	o.Replicas = max(o.Replicas, 1)
@@ -134,6 +137,13 @@ func (o Options) checkKarpenter() error {
 func (o Options) checkChaos() error {
 	if o.Chaos && o.RealNodes {
 		return errors.New("options Chaos and RealNodes: real instances have networks of their own; use one of the two")
+	}
+	return nil
+}
+
+func (o Options) checkDisks() error {
+	if o.Disks && !o.RealNodes {
+		return errors.New("option Disks: simulated instances mount nothing; set RealNodes too")
 	}
 	return nil
 }

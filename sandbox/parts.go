@@ -54,6 +54,14 @@ func (s *Sandbox) ensurePrograms(ctx context.Context, detail func(string)) error
 		s.programs.Karpenter, s.programs.KarpenterVersion = with.Karpenter, with.KarpenterVersion
 		what += ", Karpenter " + with.KarpenterVersion
 	}
+	if s.opts.Disks {
+		with, err := assets.EnsureCSI(ctx, out)
+		if err != nil {
+			return err
+		}
+		s.programs.CSI, s.programs.CSIVersion = with.CSI, with.CSIVersion
+		what += ", csi-attacher " + with.CSIVersion
+	}
 	detail(what)
 	return nil
 }

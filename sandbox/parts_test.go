@@ -124,4 +124,7 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 			t.Errorf("of %+v came %v", o, err)
 		}
 	}
+	if _, err := New(Options{Disks: true}); err == nil || !strings.Contains(err.Error(), "RealNodes") {
+		t.Errorf("disks of simulated instances gave %v", err)
+	}
 }

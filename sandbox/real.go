@@ -44,6 +44,7 @@ func (s *Sandbox) newFleet() (*instances.Fleet, error) {
 		Dir: s.path("instances"), Cgroup: cgroupName(s.opts), VPC: s.vpc, Cluster: s.cluster, Log: s.log,
 		Programs: instances.Programs{
 			Node: s.programs.Real.Node, Kubernetes: s.programs.Kubernetes, Workload: s.programs.Real.Workload, Lifeboatd: lifeboatd,
+			CSI: s.programs.CSI,
 		},
 		Metadata: s.cloud.server.States.IMDS.ServeOn,
 	})

@@ -60,6 +60,8 @@ type Sandbox struct {
 	karpenter     *supervisor // likewise
 	karpenterAddr string
 
+	disks []*supervisor // the CSI driver's controller and csi-attacher; none without Options.Disks
+
 	controllerArgs []string    // as in the chart
 	links          *link.Links // nil: parts connect directly
 
@@ -106,10 +108,11 @@ func (s *Sandbox) up(ctx context.Context) error {
 		{"wiring", s.wire},
 		{chartPart, s.install}, // after the wiring: the queue's URL is one of its values
 		{"machines", s.startMachines},
+		{disksPart, s.startDisks},
 		{karpenterPart, s.firstKarpenter},
 		{"lifeboatd", s.firstLifeboat},
 	} {
-		if step.name == karpenterPart && !s.opts.Karpenter || step.name == chartPart && s.opts.NoChart {
+		if step.name == disksPart && !s.opts.Disks || step.name == karpenterPart && !s.opts.Karpenter || step.name == chartPart && s.opts.NoChart {
 			continue
 		}
 		err := s.opts.run(step.name, func(detail func(string)) error { return step.do(ctx, detail) })
@@ -165,6 +168,9 @@ func (s *Sandbox) Down() error {
 		if s.karpenter != nil {
 			detail(karpenterPart)
 			errs = append(errs, s.karpenter.stop())
+		}
+		for _, d := range s.disks {
+			errs = append(errs, d.stop())
 		}
 		if s.machines != nil {
 			errs = append(errs, s.machines.stop())

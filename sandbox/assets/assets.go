@@ -38,6 +38,9 @@ type Paths struct {
 	// Karpenter is filled by EnsureKarpenter.
 	Karpenter        string // see modules/karpenter, modules/karpenter-older
 	KarpenterVersion string // as v1.14.1
+	// CSI is the driver; csi-attacher is beside it. EnsureCSI fills it, see modules/csi.
+	CSI        string
+	CSIVersion string // csi-attacher's, as v4.13.0
 	// Clients is a directory with helm and kubectl, see modules/helm; EnsureHelm fills it.
 	Clients     string
 	HelmVersion string // as v4.3.1
@@ -98,6 +101,19 @@ func EnsureKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
 // modules/karpenter-older.
 func EnsureOlderKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
 	return ensureKarpenter(ctx, progress, olderKarpenterModule())
+}
+
+// EnsureCSI returns only Paths.CSI and CSIVersion.
+func EnsureCSI(ctx context.Context, progress io.Writer) (Paths, error) {
+	b, err := newBuilder(progress)
+	if err != nil {
+		return Paths{}, err
+	}
+	driver, version, err := b.ensure(ctx, csiModule())
+	if err != nil {
+		return Paths{}, err
+	}
+	return Paths{CSI: driver, CSIVersion: version}, nil
 }
 
 // EnsureHelm returns only Paths.Clients and HelmVersion.
@@ -177,6 +193,13 @@ func olderKarpenterModule() module {
 func helmModule() module {
 	return module{
 		name: "helm", pinned: "helm.sh/helm/v4", cold: "about 2 min", ldflags: helmLDFlags, packages: []string{"tool", "./kubectl"},
+	}
+}
+
+func csiModule() module {
+	return module{
+		name: "csi", pinned: "github.com/kubernetes-csi/external-attacher/v4", cold: "about 3 min",
+		ldflags: func(version string) string { return "-X main.version=" + version }, packages: []string{"tool", "."},
 	}
 }
 

@@ -53,7 +53,7 @@ func TestRealModulesAreFound(t *testing.T) {
 	if want := filepath.Join(os.Getenv(CacheEnv), "assets"); b.cache != want {
 		t.Errorf("the cache is %s, want %s", b.cache, want)
 	}
-	for _, m := range []module{kubernetesModule(), kwokModule(), karpenterModule(), olderKarpenterModule()} {
+	for _, m := range []module{kubernetesModule(), kwokModule(), karpenterModule(), olderKarpenterModule(), csiModule()} {
 		e, err := b.locate(m)
 		if err != nil {
 			t.Errorf("%s: %v", m.name, err)

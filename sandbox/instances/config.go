@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/sandbox/clusterdns"
 	"github.com/lifeboat-dev/lifeboat/sandbox/images"
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
@@ -25,12 +26,15 @@ const (
 	SharedDir = "/var/lib/lifeboat/shared"
 	// AgentDir is lifeboatd's directory.
 	AgentDir = "/opt/lifeboat/agent"
+	// Disks is the directory in SharedDir of the disks that a CSI driver attaches.
+	Disks = "disks"
 	// ConfigDir has an instance's files and logs: on this machine, Fleet.Dir.
 	ConfigDir = "/etc/lifeboat"
 
 	programDir = "/opt/lifeboat/node"       // assets.Real.Node
 	clusterDir = "/opt/lifeboat/kubernetes" // with the kubernetes program
 	imageDir   = "/opt/lifeboat/images"
+	csiDir     = "/opt/lifeboat/csi"
 	imageFile  = "images.tar"
 	socket     = "/run/containerd/containerd.sock"
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -100,6 +104,17 @@ func machineConfig(s spec) machine {
 	if s.Programs.Lifeboatd != "" {
 		binds = append(binds, bind{From: filepath.Dir(s.Programs.Lifeboatd), To: AgentDir, ReadOnly: true})
 	}
+	programs := []program{
+		{Path: clusterDir + "/" + kubernetes, Args: kubeletArgs(s), Log: log("kubelet")},
+		{Path: clusterDir + "/" + kubernetes, Args: []string{"kube-proxy", "--config=" + ConfigDir + "/kube-proxy.yaml"}, Log: log("kube-proxy")},
+	}
+	if s.Programs.CSI != "" {
+		binds = append(binds, bind{From: filepath.Dir(s.Programs.CSI), To: csiDir, ReadOnly: true})
+		programs = append(programs, program{
+			Path: csiDir + "/" + filepath.Base(s.Programs.CSI), Log: log("csi"),
+			Args: []string{"node", "--disks=" + SharedDir + "/" + Disks, "--instance=" + nodeindex.InstanceID(s.Node)},
+		})
+	}
 	return machine{
 		Hostname: s.Node.Name, Cgroup: s.Cgroup, Root: filepath.Join(s.Dir, "root"), Binds: binds,
 		Covers: covers(s),
@@ -111,10 +126,7 @@ func machineConfig(s spec) machine {
 			Path: programDir + "/containerd", Args: []string{"--config=" + ConfigDir + "/containerd.toml"}, Log: log("containerd"),
 		},
 		Socket: socket, Images: []string{imageDir + "/" + imageFile},
-		Programs: []program{
-			{Path: clusterDir + "/" + kubernetes, Args: kubeletArgs(s), Log: log("kubelet")},
-			{Path: clusterDir + "/" + kubernetes, Args: []string{"kube-proxy", "--config=" + ConfigDir + "/kube-proxy.yaml"}, Log: log("kube-proxy")},
-		},
+		Programs: programs,
 	}
 }
 

@@ -133,3 +133,23 @@ func TestLabelsReachKubelet(t *testing.T) {
 		t.Errorf("arguments %q", args)
 	}
 }
+
+// TestInstanceRunsTheDriver checks that the driver has the id that EC2 knows, and the disks that
+// outlive the instance.
+func TestInstanceRunsTheDriver(t *testing.T) {
+	s := exampleSpec(t, "m5.large", 2)
+	without := machineConfig(s)
+	s.Programs.CSI = "/cache/csi/csi"
+	with := machineConfig(s)
+	added := with.Programs[len(without.Programs):]
+	want := []program{{
+		Path: "/opt/lifeboat/csi/csi", Log: "/etc/lifeboat/csi.log",
+		Args: []string{"node", "--disks=/var/lib/lifeboat/shared/disks", "--instance=i-0a1b2c3d4e5f60718"},
+	}}
+	if diff := cmp.Diff(want, added); diff != "" {
+		t.Error(diff)
+	}
+	if last := with.Binds[len(with.Binds)-1]; last != (bind{From: "/cache/csi", To: "/opt/lifeboat/csi", ReadOnly: true}) {
+		t.Errorf("the program is mounted as %+v", last)
+	}
+}

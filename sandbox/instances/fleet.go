@@ -28,6 +28,7 @@ type Programs struct {
 	Kubernetes string
 	Workload   string // of which the images are made
 	Lifeboatd  string // for agents; may be empty
+	CSI        string // assets.Paths.CSI, a driver for disks; may be empty
 }
 
 // Cluster is what an instance joins, for example *controlplane.ControlPlane.

@@ -45,6 +45,11 @@ func held(n *corev1.Node) *corev1.Node {
 	return n
 }
 
+func tagged(in ec2.Instance, tag string) ec2.Instance {
+	in.Tags = map[string]string{tag: ""}
+	return in
+}
+
 func TestPlan(t *testing.T) {
 	const yes, unknown = corev1.ConditionTrue, corev1.ConditionUnknown
 	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare-metal"}, Spec: corev1.NodeSpec{ProviderID: "metal://1"}}
@@ -63,6 +68,7 @@ func TestPlan(t *testing.T) {
 		{name: "an instance without power stops its heartbeat", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: cut},
 		{name: "the Node of a terminated instance stays while Ready", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, yes)}},
 		{name: "the Node of a terminated instance is deleted when NotReady", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, unknown)}, want: remove},
+		{name: "the Node of a terminated instance stays without a cloud controller manager", instances: []ec2.Instance{tagged(instance(ec2.Terminated, false), TagKeepNode)}, nodes: []*corev1.Node{node(false, unknown)}},
 		{name: "a deleted Node with a finalizer is not deleted again", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{held(node(false, unknown))}},
 		{name: "the Node stays while the instance shuts down", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(false, unknown)}},
 		{name: "the Node stays while the instance is stopped", instances: []ec2.Instance{instance(ec2.Stopped, false)}, nodes: []*corev1.Node{node(false, unknown)}},

@@ -87,10 +87,11 @@ func (v view) withoutInstance(nodes map[string]*corev1.Node) (steps []step) {
 
 // unpowered plans the steps for a machine without power, and for its Node.
 func unpowered(m Machine, on bool) []step {
+	_, kept := m.Tags[TagKeepNode]
 	switch {
 	case on:
 		return []step{{cut, m}}
-	case m.Node != nil && m.Node.DeletionTimestamp != nil:
+	case kept, m.Node != nil && m.Node.DeletionTimestamp != nil:
 		return nil // a finalizer holds it, such as Karpenter's
 	case m.State == ec2.Terminated && m.Node != nil && !nodeReady(m.Node):
 		// A cloud controller manager deletes only NotReady nodes (k8s.io/cloud-provider, node

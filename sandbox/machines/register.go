@@ -20,6 +20,10 @@ const (
 // TagNoAgent keeps an instance without an agent, whatever its value.
 const TagNoAgent = "lifeboat.dev/no-agent"
 
+// TagKeepNode keeps the Node of a terminated instance, whatever its value, as if no cloud controller
+// manager deleted it.
+const TagKeepNode = "lifeboat.dev/keep-node"
+
 // Where is the location of an instance, which its description lacks.
 type Where struct {
 	Region string

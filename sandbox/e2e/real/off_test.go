@@ -17,7 +17,7 @@ import (
 // shortNotice is for reclaims without Lifeboat: no drain needs the full two minutes.
 const shortNotice = 15 * time.Second
 
-// TestWithoutLifeboat is the twin of TestReclaim and of TestTerminatedInstance: the same
+// TestWithoutLifeboat is the twin of TestReclaim, TestTerminatedInstance and TestVolumes: the same
 // interruptions without a running controller.
 func TestWithoutLifeboat(t *testing.T) {
 	s := needWorld(t)
@@ -38,6 +38,7 @@ func TestWithoutLifeboat(t *testing.T) {
 		t.Run("Karpenter alone: requests fail", karpenterAlone)
 		t.Run("hooks do not run, or are interrupted", heldPodsAlone)
 		t.Run("terminated instance: the successor starts after SIGTERM", terminatedAlone)
+		t.Run("terminated instance: its volume stays attached", volumeStays)
 	})
 }
 

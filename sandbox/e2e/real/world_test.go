@@ -100,6 +100,7 @@ func newWorld() (*world, error) {
 		// A fixed name, different from other sandboxes: each run finds and removes what a killed
 		// run left.
 		Name: "e2e-real", Lifeboatd: lifeboatd, RealNodes: true, Karpenter: true, KarpenterQueue: "karpenter",
+		Disks: true, OutOfServiceTaint: true,
 		Progress: func(step sandbox.Step) {
 			if step.Done {
 				fmt.Printf("# %s: %s (%.1f s)\n", step.Name, step.Detail, step.Took.Seconds())

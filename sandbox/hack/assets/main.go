@@ -56,7 +56,7 @@ func steps(all bool) []func(context.Context, io.Writer) (assets.Paths, error) {
 		out = append(out, assets.EnsureOlderKarpenter)
 	}
 	if instances.Missing() == nil {
-		out = append(out, assets.EnsureReal, assets.EnsureHelm)
+		out = append(out, assets.EnsureReal, assets.EnsureHelm, assets.EnsureCSI)
 	}
 	return out
 }
