@@ -17,16 +17,25 @@ func isUnlearned(i *cloud.Instance, node *corev1.Node, now time.Time) bool {
 	return i == nil && node != nil && now.Sub(node.CreationTimestamp.Time) < learns
 }
 
-// Gone decides whether EC2 confirms that an instance no longer runs. EC2 forgets a terminated
-// instance after about an hour, so one that it does not know is gone, unless its Node is new.
+// Gone decides whether EC2 confirms that the instance of a Node no longer runs. EC2 forgets a
+// terminated instance after about an hour, so one that it does not know is gone, unless its Node is
+// new. A Node that is Ready may agree: Kubernetes notices a silent kubelet only after a while. Its
+// name must not differ from that of a stopped instance. EC2 gives none of a terminated one.
 func Gone(i *cloud.Instance, node *corev1.Node, now time.Time) Verdict {
 	switch {
 	case isUnlearned(i, node, now):
 		return unknown("EC2 does not know the instance of the new node %s", node.Name)
-	case i == nil, i.State == "stopped", i.State == "terminated":
+	case i == nil:
 		return Verdict{Answer: Agree}
+	case !PoweredOff(i).Agrees():
+		return differ("a notice says that instance %s no longer runs, but EC2 says that it is %s", i.ID, i.State)
 	}
-	return differ("a notice says that instance %s no longer runs, but EC2 says that it is %s", i.ID, i.State)
+	if node != nil {
+		if v := Node(node, i); v.Answer == Differ {
+			return v
+		}
+	}
+	return Verdict{Answer: Agree}
 }
 
 // Terminating decides whether EC2 confirms that an instance terminates or is terminated.

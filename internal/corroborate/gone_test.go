@@ -18,6 +18,10 @@ func TestGone(t *testing.T) {
 	of := func(age time.Duration) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(now.Add(-age))}}
 	}
+	named := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	stopped := func(name string) *cloud.Instance {
+		return &cloud.Instance{ID: id, State: "stopped", DNSName: name}
+	}
 	in := func(state string) *cloud.Instance { return &cloud.Instance{ID: id, State: state} }
 	for name, tc := range map[string]struct {
 		instance          *cloud.Instance
@@ -30,6 +34,8 @@ func TestGone(t *testing.T) {
 		"terminated, its Node is new": {in("terminated"), of(time.Minute), corroborate.Agree, corroborate.Agree},
 		"shutting down":               {in("shutting-down"), of(time.Hour), corroborate.Differ, corroborate.Agree},
 		"stopped":                     {in("stopped"), of(time.Hour), corroborate.Agree, corroborate.Differ},
+		"stopped, of this name":       {stopped("ip-10-0-1-5.ec2.internal"), named("ip-10-0-1-5.ec2.internal"), corroborate.Agree, corroborate.Differ},
+		"stopped, of another name":    {stopped("ip-10-0-9-9.ec2.internal"), named("ip-10-0-1-5.ec2.internal"), corroborate.Differ, corroborate.Differ},
 		"running":                     {in("running"), of(time.Hour), corroborate.Differ, corroborate.Differ},
 	} {
 		if got := corroborate.Gone(tc.instance, tc.node, now); got.Answer != tc.gone || got.Agrees() != (got.Why == "") {

@@ -121,6 +121,26 @@ func TestOneMessageDoesNotKillThePodsOfANodeThatLives(t *testing.T) {
 	}
 }
 
+// A live kubelet states a stopped instance, for example because its machine has a copy of that
+// instance's disk. The pods that it runs get no grace of 0: EC2 gives the instance another name.
+func TestStoppedInstanceOfAnotherNameDoesNotKillPods(t *testing.T) {
+	const name = "ip-10-0-0-9.ec2.internal"
+	p := pod("web-1")
+	p.Spec.NodeName = name
+	w := newWorld(t, recordOf(stateChange("stopped", start)), node(name, instance), p)
+	w.ec2 = map[string]cloud.Instance{instance: {State: "stopped", DNSName: "ip-10-0-0-1.ec2.internal"}}
+	w.settle(time.Second)
+	w.settle(time.Minute)
+	if len(w.evictions)+len(w.deletions) > 0 || w.doubt() != v1beta1.ReasonContradicted {
+		t.Fatalf("evicted %v, deleted %v, doubt %q", w.evictions, w.deletions, w.doubt())
+	}
+	w.ec2 = map[string]cloud.Instance{instance: {State: "stopped", DNSName: name}}
+	w.settle(verdictTTL)
+	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 || w.doubt() != "" {
+		t.Errorf("deleted %v, doubt %q", w.deletions, w.doubt())
+	}
+}
+
 // Without an answer of EC2, a message and a silent kubelet are enough.
 func TestMessageAndSilentKubeletAreEnoughWithoutEC2(t *testing.T) {
 	w := newWorld(t, recordOf(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
