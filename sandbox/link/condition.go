@@ -16,6 +16,8 @@ type Condition struct {
 	Cut bool `json:"cut,omitempty"`
 	// Latency delays each piece of data in each direction.
 	Latency time.Duration `json:"latency,omitempty"`
+	// Lossy loses packets, which TCP sends again: what is lost, and all data behind it, comes late.
+	Lossy bool `json:"lossy,omitempty"`
 	// Flaky resets connections at random, each after about a second.
 	Flaky bool `json:"flaky,omitempty"`
 	// Until is when the condition ends.

@@ -17,6 +17,11 @@ const (
 	poll = 100 * time.Millisecond
 	// resetOneIn is the chance, in each poll, that a flaky link resets a connection.
 	resetOneIn = 10
+	// lostOneIn is the chance that a lossy link loses a piece of data, or what TCP sends again for it.
+	lostOneIn = 5
+	// retransmission is the timeout of the first retransmission on Linux (TCP_RTO_MIN in include/net/tcp.h).
+	// Each further one waits twice as long (RFC 6298, 5.5).
+	retransmission = 200 * time.Millisecond
 	// piece is the most that is forwarded at once.
 	piece = 32 << 10
 )
@@ -199,6 +204,11 @@ func (l *Links) copy(o *link, to, from net.Conn) {
 func (l *Links) pass(o *link) bool {
 	if d := o.condition.Load().Latency; d > 0 && !l.wait(d) {
 		return false
+	}
+	for late := retransmission; o.condition.Load().Lossy && rand.IntN(lostOneIn) == 0; late *= 2 {
+		if !l.wait(late) {
+			return false
+		}
 	}
 	for o.condition.Load().Cut {
 		if !l.wait(poll) {

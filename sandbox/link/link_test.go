@@ -172,3 +172,28 @@ func TestWrongFileIsAnError(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestLostPacketsComeLate: nothing is missing, and some of it is late.
+func TestLostPacketsComeLate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := New(dir)
+	t.Cleanup(l.Close)
+	c := dial(t, l, echo(t))
+	set(t, dir, Condition{Lossy: true})
+	await(t, l, func(c Condition) bool { return c.Lossy })
+	late := 0
+	for range 50 {
+		began := time.Now()
+		c.send()
+		if err := c.gets(long); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(began) >= retransmission {
+			late++
+		}
+	}
+	if late == 0 {
+		t.Error("nothing of 50 lines was late")
+	}
+}
