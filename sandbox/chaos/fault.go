@@ -21,7 +21,11 @@ type Fault struct {
 	// Lasts: the fault is a state that ends when it is undone. Otherwise it is one event.
 	Lasts bool
 	// Part is the part that must run; "": none.
-	Part  string
+	Part string
+	// Skew is how wrong the clock of lifeboatd gets.
+	Skew time.Duration
+	// needs returns what this machine lacks; nil: nothing is needed.
+	needs func() error
 	apply func(ctx context.Context, b *broken) error
 }
 
@@ -47,7 +51,7 @@ func (b *broken) background(f func(ctx context.Context)) {
 
 // Menu lists all faults, sorted by name.
 func Menu() []Fault {
-	all := slices.Concat(processes(), links(), admissions(), objects(), messages())
+	all := slices.Concat(processes(), links(), admissions(), objects(), messages(), clocks(), outOfMemory(), full(), leases(), nodePools())
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

@@ -28,6 +28,7 @@ func links() []Fault {
 		all = append(all,
 			Fault{Name: "cut-" + one.link, Text: "keeps back all data between " + one.what + ", as a partition does", Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Cut: true})},
 			Fault{Name: "slow-" + one.link, Text: "delays data between " + one.what + " by " + slowBy.String(), Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Latency: slowBy})},
+			Fault{Name: "lossy-" + one.link, Text: "loses every fifth packet between " + one.what + ", which TCP sends again", Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Lossy: true})},
 			Fault{Name: "flaky-" + one.link, Text: "resets connections between " + one.what + " at random", Lasts: true, Part: one.part, apply: disturbing(one.link, link.Condition{Flaky: true})},
 		)
 	}

@@ -7,16 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -26,7 +21,7 @@ import (
 const (
 	finalizer = "chaos.lifeboat.dev/hang"
 	ownPrefix = "lifeboat.dev/"
-	// stuckOneIn is the share of pods that stuck-pods selects.
+	// stuckOneIn is the share of pods that stuck-pods selects, and of nodes that stuck-volumes selects.
 	stuckOneIn = 3
 	fieldOwner = "chaos"
 )
@@ -38,8 +33,8 @@ func objects() []Fault {
 		{Name: "vanish-node", Text: "one Node is deleted, and its kubelet registers it again afterwards", Lasts: true, apply: vanishing},
 		{Name: "delete-policies", Text: "all InterruptionPolicies are deleted, and created again afterwards", Lasts: true, apply: deletingPolicies},
 		{Name: "edit-policies", Text: "all InterruptionPolicies get another priority, and back", Lasts: true, apply: editingPolicies},
-		{Name: "apply-crds", Text: "all CRDs of Lifeboat are written again, as an upgrade does", apply: applyingCRDs},
-		{Name: "steal-lease", Text: "another process takes the leader's Lease, and releases it afterwards", Lasts: true, Part: PartStandby, apply: stealing},
+		{Name: "apply-crds", Text: "the schemas of all CRDs of Lifeboat change, as in an upgrade, and change back", Lasts: true, apply: applyingCRDs},
+		{Name: "stuck-volumes", Text: "a volume stays attached to a third of all nodes", Lasts: true, apply: attaching},
 	}
 }
 
@@ -165,56 +160,6 @@ func (t *Target) prioritize(ctx context.Context, name string, priority int32) er
 	policy := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := client.IgnoreNotFound(t.kube.Patch(ctx, policy, client.RawPatch(types.MergePatchType, patch))); err != nil {
 		return fmt.Errorf("changing the policy %s: %w", name, err)
-	}
-	return nil
-}
-
-func applyingCRDs(ctx context.Context, b *broken) error {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
-	if err := b.kube.List(ctx, list); err != nil {
-		return fmt.Errorf("listing the CRDs: %w", err)
-	}
-	for i := range list.Items {
-		crd := &list.Items[i]
-		if group, _, _ := unstructured.NestedString(crd.Object, "spec", "group"); group != v1beta1.GroupVersion.Group {
-			continue
-		}
-		// A change of the schema makes the API server install the handlers again.
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"chaos.lifeboat.dev/applied":"%d"}}}`, time.Now().UnixNano())
-		if err := b.kube.Patch(ctx, crd, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldOwner)); err != nil {
-			return fmt.Errorf("writing the CRD %s: %w", crd.GetName(), err)
-		}
-	}
-	return nil
-}
-
-// stealing takes the Lease, so that the leader ends, and releases it.
-func stealing(ctx context.Context, b *broken) error {
-	holder := fmt.Sprintf("chaos-%d", b.rand.Int32())
-	if err := b.holdLease(ctx, "", holder); err != nil {
-		return err
-	}
-	b.onUndo(func(ctx context.Context) error { return b.holdLease(ctx, holder, "") })
-	return nil
-}
-
-// holdLease gives the Lease to a holder, if it is held by from; "": by anyone.
-func (t *Target) holdLease(ctx context.Context, from, to string) error {
-	var lease coordinationv1.Lease
-	if err := t.kube.Get(ctx, types.NamespacedName{Namespace: "lifeboat-system", Name: "lifeboat-controller"}, &lease); err != nil {
-		return fmt.Errorf("reading the leader's Lease: %w", err)
-	}
-	if from != "" && ptr.Deref(lease.Spec.HolderIdentity, "") != from {
-		return nil // a replica has taken it
-	}
-	now := metav1.NowMicro()
-	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.AcquireTime = &to, &now, &now
-	if to == "" {
-		lease.Spec.LeaseDurationSeconds = ptr.To[int32](1)
-	}
-	if err := t.kube.Update(ctx, &lease); err != nil {
-		return fmt.Errorf("taking the leader's Lease: %w", err)
 	}
 	return nil
 }

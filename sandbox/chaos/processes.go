@@ -28,16 +28,19 @@ const (
 	PartControlPlane = "control plane"
 )
 
+// processParts are the parts as their faults name and describe them.
+var processParts = []struct{ name, part, what string }{
+	{"lifeboatd", PartLifeboat, "all replicas of lifeboatd"},
+	{"agents", PartAgents, "the agents of all nodes"},
+	{"karpenter", PartKarpenter, "Karpenter"},
+	{"kubelets", PartKubelets, "the simulated kubelets of all nodes"},
+	{"control-plane", PartControlPlane, "etcd, the API server, the scheduler and the controllers"},
+}
+
 // processes are faults of processes.
 func processes() []Fault {
 	var all []Fault
-	for _, one := range []struct{ name, part, what string }{
-		{"lifeboatd", PartLifeboat, "all replicas of lifeboatd"},
-		{"agents", PartAgents, "the agents of all nodes"},
-		{"karpenter", PartKarpenter, "Karpenter"},
-		{"kubelets", PartKubelets, "the simulated kubelets of all nodes"},
-		{"control-plane", PartControlPlane, "etcd, the API server, the scheduler and the controllers"},
-	} {
+	for _, one := range processParts {
 		all = append(all,
 			Fault{Name: "kill-" + one.name, Text: "kills " + one.what + " with SIGKILL; they are started again", Part: one.part, apply: killing(one.part)},
 			Fault{Name: "freeze-" + one.name, Text: "stops " + one.what + " with SIGSTOP, and continues them afterwards", Lasts: true, Part: one.part, apply: freezing(one.part)},

@@ -26,10 +26,10 @@ func newSandboxChaos(s *session) *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "chaos FAULT",
-		Short: "Break a part of a sandbox for a while: crashes, partitions, webhooks, floods",
+		Short: "Break a part of a sandbox for a while: crashes, partitions, clocks, webhooks, floods",
 		Long: `Break a part of a sandbox for a while, and repair it. ` + "`chaos list`" + ` shows the faults.
-A fault ends after --for, and with Ctrl-C. A fault of a link also ends if this
-command is killed.
+A fault ends after --for, and with Ctrl-C. A fault of a link or of a clock also
+ends if this command is killed.
 
 ` + "`chaos random`" + ` applies random faults, one after the other. It prints each fault with
 its time, and the seed, which repeats the sequence.`,

@@ -88,31 +88,41 @@ func (p *Player) Play(ctx context.Context, name string, text []byte, moment func
 	if err := p.finish(ctx); err != nil {
 		return Outcome{}, err
 	}
-	return p.settle(ctx)
+	return p.settle(ctx, skew(sc))
+}
+
+// skew is how wrong a scenario makes the clock of lifeboatd at most.
+func skew(sc *scenario.Scenario) (most time.Duration) {
+	for _, step := range sc.Steps {
+		if do, ok := step.Do.(scenario.ChaosStatement); ok {
+			most = max(most, do.Fault.Skew)
+		}
+	}
+	return most
 }
 
 // settle judges until there is no violation, or what may be late is late. The first verdicts are about
 // a world that stays as it is, so that a healthy history ends at once.
-func (p *Player) settle(ctx context.Context) (Outcome, error) {
+func (p *Player) settle(ctx context.Context, skew time.Duration) (Outcome, error) {
 	for limit := time.Now().Add(p.Delay); time.Now().Before(limit); {
-		if o, err := p.judge(time.Now().Add(2*p.Delay + time.Second)); err != nil || len(o.Violations) == 0 {
+		if o, err := p.judge(judge.Options{Delay: p.Delay, Skew: skew, End: time.Now().Add(2*p.Delay + time.Second)}); err != nil || len(o.Violations) == 0 {
 			return o, err
 		}
 		if !sleep.For(ctx, settlePoll) {
 			return Outcome{}, context.Cause(ctx)
 		}
 	}
-	return p.judge(time.Now())
+	return p.judge(judge.Options{Delay: p.Delay, Skew: skew, End: time.Now()})
 }
 
-func (p *Player) judge(end time.Time) (Outcome, error) {
-	seen, err := p.Observer.HistoryUntil(p.Delay, end)
+func (p *Player) judge(o judge.Options) (Outcome, error) {
+	seen, err := p.Observer.HistoryWith(o)
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Violations: seen.Judge()}
-	o.Writes, o.Pods, o.Asks, o.Records = seen.Size()
-	return o, nil
+	out := Outcome{Violations: seen.Judge()}
+	out.Writes, out.Pods, out.Asks, out.Records = seen.Size()
+	return out, nil
 }
 
 func (p *Player) connect() error {

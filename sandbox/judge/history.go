@@ -36,6 +36,9 @@ type Options struct {
 	Margin time.Duration
 	// Delay is how late a busy machine may be with what must happen. Default: 30 s.
 	Delay time.Duration
+	// Skew is how wrong the clock of Lifeboat's controller may have been. What it compares with a
+	// deadline may be early or late by as much.
+	Skew time.Duration
 	// End is when the observation ended.
 	End time.Time
 }

@@ -212,3 +212,23 @@ func TestKilledAPIServerLacksItsLastEntries(t *testing.T) {
 		t.Error("an Interruption that was created later does not break a promise")
 	}
 }
+
+// TestWrongClockIsNoViolation: with a clock that is ahead, Lifeboat acts before a deadline as early as that.
+func TestWrongClockIsNoViolation(t *testing.T) {
+	t.Parallel()
+	early := func(skew time.Duration) (rules []string) {
+		s := healthy(t)
+		s.skew = skew
+		s.moveRemoval("db", 95*second) // its last call is at 100 s
+		for _, v := range s.judge() {
+			rules = append(rules, v.Rule)
+		}
+		return rules
+	}
+	if got := early(0); !slices.Contains(got, "budget-respected") {
+		t.Errorf("5 s early breaks %v without a wrong clock", got)
+	}
+	if got := early(5 * second); len(got) > 0 {
+		t.Errorf("5 s early breaks %v with a clock that is wrong by 5 s", got)
+	}
+}

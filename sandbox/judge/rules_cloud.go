@@ -35,7 +35,7 @@ func hookAfterDrain(h *History, found report) {
 		if n == nil || r == nil || !r.drains() {
 			return // launch hooks, and decisions that let the node go as it is
 		}
-		if d := r.Status.Deadline; d.firm() && !d.Time.After(e.Time) {
+		if d := r.Status.Deadline; d.firm() && !d.Time.After(e.Time.Add(h.o.Skew)) {
 			return
 		}
 		for _, p := range h.onNode(n.name) {

@@ -107,7 +107,7 @@ func graceKept(h *History, found report) {
 		if i > 0 || a.grace >= p.grace() || r == nil || h.without(n, a.Received) {
 			return
 		}
-		if d := r.Status.Deadline; !d.firm() || d.Time.Sub(a.Received) >= p.grace()+h.o.Margin {
+		if d := r.Status.Deadline; !d.firm() || d.Time.Sub(a.Received) >= p.grace()+h.o.Margin+h.o.Skew {
 			found(p.key(), a.Received, "got %s of its grace of %s, and there was time", a.grace, p.grace())
 		}
 	})
@@ -120,7 +120,7 @@ func graceNotShortened(h *History, found report) {
 			if h.without(n, a.Received) || !earlier.accepted() || earlier.grace == 0 || a.end().Add(time.Second).After(earlier.end()) || r == nil {
 				continue
 			}
-			if d := r.Status.Deadline; !d.firm() || d.Time.Add(-h.o.Margin).After(earlier.end()) {
+			if d := r.Status.Deadline; !d.firm() || d.Time.Add(-h.o.Margin-h.o.Skew).After(earlier.end()) {
 				found(p.key(), a.Received, "asked again to stop by %s, after it was given until %s", a.end().Format("15:04:05"), earlier.end().Format("15:04:05"))
 			}
 		}
@@ -146,7 +146,7 @@ func budgetRespected(h *History, found report) {
 		switch d := r.Status.Deadline; {
 		case !d.firm():
 			found(p.key(), a.Received, "deleted past budget %s without a firm deadline", budget)
-		case d.Time.Sub(a.Received) > p.grace()+h.o.Margin+2*time.Second:
+		case d.Time.Sub(a.Received) > p.grace()+h.o.Margin+h.o.Skew+2*time.Second:
 			found(p.key(), a.Received, "deleted past budget %s, %s before the deadline", budget, d.Time.Sub(a.Received))
 		}
 	})

@@ -22,6 +22,7 @@ const (
 // story builds a history: what an API server and a cloud would have logged.
 type story struct {
 	t        *testing.T
+	skew     time.Duration // of Lifeboat's clock
 	requests []Request
 	cloud    []CloudEvent
 }
@@ -161,7 +162,7 @@ func (s *story) claim(at time.Duration, user, verb, name, instance, replaces str
 func (s *story) judge() []Violation {
 	s.t.Helper()
 	slices.SortStableFunc(s.requests, func(a, b Request) int { return a.Completed.Compare(b.Completed) })
-	h, err := NewHistory(s.requests, s.cloud, Options{End: begin.Add(10 * time.Minute)})
+	h, err := NewHistory(s.requests, s.cloud, Options{End: begin.Add(10 * time.Minute), Skew: s.skew})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -123,16 +123,16 @@ func (o *Observer) Requests() ([]judge.Request, error) {
 
 // History is what happened until now. Delay is how late a busy machine may be with what must happen.
 func (o *Observer) History(delay time.Duration) (*judge.History, error) {
-	return o.HistoryUntil(delay, time.Now())
+	return o.HistoryWith(judge.Options{Delay: delay, End: time.Now()})
 }
 
-// HistoryUntil is History if nothing else happens until end.
-func (o *Observer) HistoryUntil(delay time.Duration, end time.Time) (*judge.History, error) {
+// HistoryWith is History with other options. Nothing else happens until its end.
+func (o *Observer) HistoryWith(options judge.Options) (*judge.History, error) {
 	requests, err := o.Requests()
 	if err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return judge.NewHistory(requests, o.cloud, judge.Options{Delay: delay, End: end})
+	return judge.NewHistory(requests, o.cloud, options)
 }

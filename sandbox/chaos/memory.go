@@ -1,0 +1,123 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
+)
+
+const (
+	// tinyLimit is one page: the next page that a process in the cgroup needs is too much.
+	tinyLimit = "4096"
+	oomPoll   = 20 * time.Millisecond
+	// oomLimit is how long a process may need no page.
+	oomLimit = 30 * time.Second
+)
+
+// outOfMemory are faults of memory.
+func outOfMemory() []Fault {
+	var all []Fault
+	for _, one := range processParts {
+		all = append(all, Fault{
+			Name: "oom-" + one.name, Text: "lets the kernel kill " + one.what + " because they reach a memory limit; they are started again",
+			Part: one.part, needs: func() error { _, err := memoryCgroups(); return err }, apply: exhausting(one.part),
+		})
+	}
+	return all
+}
+
+// cgroups is the hierarchy of memory cgroups.
+type cgroups struct{ root, limit, controllers string }
+
+// memoryCgroups finds the hierarchy, of version 1 or 2 (cgroups(7)).
+func memoryCgroups() (cgroups, error) {
+	for _, c := range []cgroups{
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory"},
+		{"/sys/fs/cgroup", "memory.max", ""},
+	} {
+		// The root of version 2 has no limit, but lists what its children control.
+		kinds, err := os.ReadFile(filepath.Join(c.root, "cgroup.subtree_control"))
+		v2 := err == nil && strings.Contains(string(kinds), "memory")
+		_, err = os.Stat(filepath.Join(c.root, c.limit))
+		if (v2 || err == nil) && syscall.Access(c.root, 2) == nil { // W_OK
+			return c, nil
+		}
+	}
+	return cgroups{}, errors.New("this machine lets no memory cgroup be made: it needs Linux, and root")
+}
+
+// exhausting moves the processes of a part into a cgroup with a tiny limit, until the kernel has killed them.
+func exhausting(part string) func(context.Context, *broken) error {
+	return func(ctx context.Context, b *broken) error {
+		groups, err := memoryCgroups()
+		if err != nil {
+			return err
+		}
+		all, err := b.parts(part)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(groups.root, fmt.Sprintf("lifeboat-chaos-%d-%d", os.Getpid(), b.rand.Int32()))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fmt.Errorf("making a memory cgroup: %w", err)
+		}
+		b.onUndo(func(context.Context) error { return os.Remove(dir) })
+		if err := os.WriteFile(filepath.Join(dir, groups.limit), []byte(tinyLimit), 0); err != nil {
+			return fmt.Errorf("limiting a memory cgroup: %w", err)
+		}
+		for _, p := range all {
+			b.onUndo(func(context.Context) error { return groups.leave(dir, p.PID) })
+			if err := enter(dir, p); err != nil {
+				return err
+			}
+		}
+		for limit := time.Now().Add(oomLimit); ; {
+			left, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+			if err != nil {
+				return fmt.Errorf("reading a memory cgroup: %w", err)
+			}
+			if len(left) == 0 {
+				return nil
+			}
+			if time.Now().After(limit) || !sleep.For(ctx, oomPoll) {
+				return errors.New("the kernel did not kill the processes")
+			}
+		}
+	}
+}
+
+func enter(dir string, p sandboxstate.Part) error {
+	err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(p.PID)), 0)
+	if err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("moving %s (process %d) into a memory cgroup: %w", p.Name, p.PID, err)
+	}
+	return nil
+}
+
+// leave moves a process that lives on from the cgroup to the one of this process.
+func (c cgroups) leave(dir string, pid int) error {
+	in, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil || !strings.Contains("\n"+string(in), fmt.Sprintf("\n%d\n", pid)) {
+		return nil // it has been killed
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return fmt.Errorf("reading the cgroup of this process: %w", err)
+	}
+	for line := range strings.Lines(string(own)) { // such as 5:memory:/user and 0::/user
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && fields[1] == c.controllers {
+			return enter(filepath.Join(c.root, fields[2]), sandboxstate.Part{PID: pid})
+		}
+	}
+	return errors.New("this process is in no memory cgroup")
+}
