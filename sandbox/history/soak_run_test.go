@@ -36,7 +36,7 @@ const (
 )
 
 // endsLifeboat are faults that end lifeboatd, and with it the run that is measured.
-var endsLifeboat = []string{"kill-lifeboatd", "down-lifeboatd"}
+var endsLifeboat = []string{"kill-lifeboatd", "down-lifeboatd", "oom-lifeboatd"}
 
 // TestSoak plays histories on one sandbox for LIFEBOAT_SOAK_TIME, and reads after each what must not
 // grow. LIFEBOAT_SOAK_DIR keeps the rounds: another run continues there. summary.md has the result.
