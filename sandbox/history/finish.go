@@ -27,11 +27,16 @@ const (
 func (p *Player) finish(ctx context.Context) error {
 	limit := time.Now().Add(spotNotice + p.Delay)
 	var last map[string]string
+	var failed error
 	since := time.Now()
 	for time.Now().Before(limit) {
 		now, err := p.look(ctx)
-		if err != nil {
-			return err
+		failed = err
+		if err != nil { // the last fault was the end of the API server, and it is starting
+			if !sleep.For(ctx, finishPoll) {
+				return context.Cause(ctx)
+			}
+			continue
 		}
 		left, err := p.endEmpty(now)
 		if err != nil {
@@ -47,7 +52,7 @@ func (p *Player) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	return nil // the judge says what did not happen
+	return failed // otherwise the judge says what did not happen
 }
 
 // view is the state of a sandbox.

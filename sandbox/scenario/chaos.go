@@ -73,13 +73,14 @@ func (p *player) chaos(ctx context.Context, st ChaosStatement) error {
 	return nil
 }
 
-// partWait is how long a part may take to start, such as the agent of a new node.
-const partWait = 10 * time.Second
+// startLimit is how long a fault may fail: a part such as the agent of a new node may be starting, and so may the
+// API server, after another fault.
+const startLimit = 30 * time.Second
 
 func startFault(ctx context.Context, target *chaos.Target, st ChaosStatement) (func() error, error) {
-	for limit := time.Now().Add(partWait); ; {
+	for limit := time.Now().Add(startLimit); ; {
 		undo, err := chaos.Start(ctx, target, st.Fault, st.For, st.Seed)
-		if !errors.Is(err, chaos.ErrNoPart) || time.Now().After(limit) || !sleep.For(ctx, 100*time.Millisecond) {
+		if err == nil || time.Now().After(limit) || !sleep.For(ctx, 100*time.Millisecond) {
 			return undo, err
 		}
 	}
