@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 	"github.com/lifeboat-dev/lifeboat/sandbox/clock"
 )
 
@@ -37,7 +38,7 @@ func clocked(t *testing.T) (pid int, off func() time.Duration) {
 func TestClocksOfAPart(t *testing.T) {
 	t.Parallel()
 	if err := clock.Supported(); err != nil {
-		t.Skip(err)
+		need.Missing(t, err.Error())
 	}
 	first, firstOff := clocked(t)
 	state := sandboxstate.State{Dir: t.TempDir(), Parts: []sandboxstate.Part{{Name: PartLifeboat, PID: first}}}
