@@ -96,6 +96,23 @@ func sandboxOf(t *testing.T, part string) (*Target, *exec.Cmd) {
 	return &Target{dir: dir}, cmd
 }
 
+// changes is what faults may change of a process: its memory cgroup, and pages of its vDSO.
+func changes(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var all []string
+	for _, name := range []string{"cgroup", "smaps"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", cmd.Process.Pid, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(text))
+	}
+	_, vdso, _ := strings.Cut(all[1], "[vdso]")
+	_, written, _ := strings.Cut(vdso, "Anonymous:")
+	written, _, _ = strings.Cut(written, "\n")
+	return all[0] + written
+}
+
 // TestOtherProcessesGetNoSignal has a part that has ended, and whose id another process has by now.
 func TestOtherProcessesGetNoSignal(t *testing.T) {
 	target, cmd := sandboxOf(t, PartLifeboat)
@@ -109,6 +126,19 @@ func TestOtherProcessesGetNoSignal(t *testing.T) {
 	}
 	if err := target.killAll(PartLifeboat); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{"step-clock-lifeboatd", "oom-lifeboatd"} {
+		f := fault(t, name)
+		if f.Missing() != nil {
+			continue
+		}
+		began := changes(t, cmd)
+		if err := Run(t.Context(), target, f, 0, 1); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now := changes(t, cmd); now != began {
+			t.Errorf("%s changed a process that is not of the sandbox: %s\nbefore: %s", name, now, began)
+		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

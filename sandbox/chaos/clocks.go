@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -51,23 +52,28 @@ func wrongClock(part string, wrong clock.Error) func(context.Context, *broken) e
 		if b.rand.IntN(2) == 0 {
 			wrong.Step, wrong.Rate = -wrong.Step, -wrong.Rate
 		}
-		done := map[int]bool{}
+		done := map[int]*os.Process{}
 		b.onUndo(func(context.Context) error {
 			var errs []error
-			for pid := range done {
-				errs = append(errs, clock.Clear(pid))
+			for _, process := range done {
+				errs = append(errs, clock.Clear(process))
 			}
 			return errors.Join(errs...)
 		})
 		set := func() error {
 			all, err := b.parts(part)
 			for _, p := range all {
-				if done[p.PID] {
+				if done[p.PID] != nil {
 					continue
 				}
-				if e := clock.Set(p.PID, wrong); e == nil {
-					done[p.PID] = true
-				} else if !errors.Is(e, clock.ErrEnded) {
+				process, e := b.own(p.PID)
+				if e == nil {
+					e = clock.Set(process, wrong)
+				}
+				switch {
+				case e == nil:
+					done[p.PID] = process
+				case !errors.Is(e, os.ErrProcessDone):
 					err = errors.Join(err, fmt.Errorf("the clock of %s: %w", p.Name, e))
 				}
 			}

@@ -41,7 +41,7 @@ func TestClocksOfAPart(t *testing.T) {
 		need.Missing(t, err.Error())
 	}
 	first, firstOff := clocked(t)
-	state := sandboxstate.State{Dir: t.TempDir(), Parts: []sandboxstate.Part{{Name: PartLifeboat, PID: first}}}
+	state := sandboxstate.State{Dir: t.TempDir(), Supervisor: os.Getpid(), Parts: []sandboxstate.Part{{Name: PartLifeboat, PID: first}}}
 	if err := state.Write(); err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,9 @@ func (t *Target) etcd(ctx context.Context, call string, body any) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	if _, err := t.own(parts[0].PID); err != nil {
+		return nil, fmt.Errorf("the control plane: %w", err)
+	}
 	socket := fmt.Sprintf("/proc/%d/cwd/etcd:0", parts[0].PID)
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)

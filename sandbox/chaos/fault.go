@@ -29,6 +29,17 @@ type Fault struct {
 	apply func(ctx context.Context, b *broken) error
 }
 
+// Missing returns what this machine lacks for a fault, as an errors.ErrUnsupported; nil: nothing.
+func (f Fault) Missing() error {
+	if f.needs == nil {
+		return nil
+	}
+	if err := f.needs(); err != nil {
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return nil
+}
+
 // broken is one application of a fault.
 type broken struct {
 	*Target

@@ -75,22 +75,36 @@ func exhausting(part string) func(context.Context, *broken) error {
 			return fmt.Errorf("limiting a memory cgroup: %w", err)
 		}
 		for _, p := range all {
-			b.onUndo(func(context.Context) error { return groups.leave(dir, p.PID) })
+			if _, err := b.own(p.PID); errors.Is(err, os.ErrProcessDone) {
+				continue
+			} else if err != nil {
+				return err
+			}
+			was, err := groups.of(p.PID)
+			if err != nil {
+				return err
+			}
+			b.onUndo(func(context.Context) error { return leave(dir, was, p) })
 			if err := enter(dir, p); err != nil {
 				return err
 			}
 		}
-		for limit := time.Now().Add(oomLimit); ; {
-			left, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-			if err != nil {
-				return fmt.Errorf("reading a memory cgroup: %w", err)
-			}
-			if len(left) == 0 {
-				return nil
-			}
-			if time.Now().After(limit) || !sleep.For(ctx, oomPoll) {
-				return errors.New("the kernel did not kill the processes")
-			}
+		return emptied(ctx, dir)
+	}
+}
+
+// emptied waits until the kernel has killed all processes of a cgroup.
+func emptied(ctx context.Context, dir string) error {
+	for limit := time.Now().Add(oomLimit); ; {
+		left, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil {
+			return fmt.Errorf("reading a memory cgroup: %w", err)
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(limit) || !sleep.For(ctx, oomPoll) {
+			return errors.New("the kernel did not kill the processes")
 		}
 	}
 }
@@ -103,21 +117,26 @@ func enter(dir string, p sandboxstate.Part) error {
 	return nil
 }
 
-// leave moves a process that lives on from the cgroup to the one of this process.
-func (c cgroups) leave(dir string, pid int) error {
+// leave moves a process that lives on back to the cgroup in which it was.
+func leave(dir, was string, p sandboxstate.Part) error {
 	in, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-	if err != nil || !strings.Contains("\n"+string(in), fmt.Sprintf("\n%d\n", pid)) {
+	if err != nil || !strings.Contains("\n"+string(in), fmt.Sprintf("\n%d\n", p.PID)) {
 		return nil // it has been killed
 	}
-	own, err := os.ReadFile("/proc/self/cgroup")
+	return enter(was, p)
+}
+
+// of returns the directory of a process's cgroup.
+func (c cgroups) of(pid int) (string, error) {
+	all, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
-		return fmt.Errorf("reading the cgroup of this process: %w", err)
+		return "", fmt.Errorf("reading the cgroup of process %d: %w", pid, err)
 	}
-	for line := range strings.Lines(string(own)) { // such as 5:memory:/user and 0::/user
+	for line := range strings.Lines(string(all)) { // such as 5:memory:/user and 0::/user
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) == 3 && fields[1] == c.controllers {
-			return enter(filepath.Join(c.root, fields[2]), sandboxstate.Part{PID: pid})
+			return filepath.Join(c.root, fields[2]), nil
 		}
 	}
-	return errors.New("this process is in no memory cgroup")
+	return "", fmt.Errorf("process %d is in no memory cgroup", pid)
 }

@@ -23,7 +23,7 @@ func TestKernelKillsAtTheMemoryLimit(t *testing.T) {
 	first, _ := clocked(t)
 	second, _ := clocked(t)
 	_, other := sandboxOf(t, PartKarpenter)
-	state := sandboxstate.State{Dir: t.TempDir(), Parts: []sandboxstate.Part{
+	state := sandboxstate.State{Dir: t.TempDir(), Supervisor: os.Getpid(), Parts: []sandboxstate.Part{
 		{Name: PartLifeboat, PID: first}, {Name: PartStandby, PID: second}, {Name: PartKarpenter, PID: other.Process.Pid},
 	}}
 	if err := state.Write(); err != nil {

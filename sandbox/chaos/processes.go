@@ -55,17 +55,28 @@ func processes() []Fault {
 // signal sends a signal to a part. A process that has ended meanwhile is no error, even if another one
 // has its id by now.
 func (t *Target) signal(p sandboxstate.Part, sig syscall.Signal) error {
-	state, err := t.state()
-	if err != nil {
-		return err
+	process, err := t.own(p.PID)
+	if err == nil {
+		err = process.Signal(sig)
 	}
-	if !isChild(p.PID, state.Supervisor) {
-		return nil
-	}
-	if err := syscall.Kill(p.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending %s to %s (process %d): %w", sig, p.Name, p.PID, err)
 	}
 	return nil
+}
+
+// own returns a process of the sandbox. The error is os.ErrProcessDone if it has ended, also if another process
+// has its id by now. On Linux the result holds a pidfd (pidfd_open(2)), so that its methods reach no other process.
+func (t *Target) own(pid int) (*os.Process, error) {
+	state, err := t.state()
+	if err != nil {
+		return nil, err
+	}
+	process, err := os.FindProcess(pid)
+	if err == nil && !isChild(pid, state.Supervisor) {
+		err = os.ErrProcessDone
+	}
+	return process, err
 }
 
 // isChild reports whether a process is a child of another: the fourth field of its stat (proc(5)). Where

@@ -89,10 +89,8 @@ var ErrNoPart = errors.New("the sandbox has no part")
 
 // supports reports why a fault cannot be applied to this sandbox.
 func (t *Target) supports(f Fault) error {
-	if f.needs != nil {
-		if err := f.needs(); err != nil {
-			return err
-		}
+	if err := f.Missing(); err != nil {
+		return err
 	}
 	if f.Part == "" {
 		return nil

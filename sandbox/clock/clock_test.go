@@ -100,7 +100,7 @@ func TestStepAndBack(t *testing.T) {
 	p.until(t, -near, near)
 	for _, step := range []time.Duration{far, -far, 3 * far} {
 		before := p.passed.Load()
-		if err := Set(p.Process.Pid, Error{Step: step, Until: time.Now().Add(far)}); err != nil {
+		if err := Set(p.Process, Error{Step: step, Until: time.Now().Add(far)}); err != nil {
 			t.Fatal(err)
 		}
 		p.until(t, step-near, step+near)
@@ -108,7 +108,7 @@ func TestStepAndBack(t *testing.T) {
 			t.Errorf("the monotonic clock went on by %s with a step of %s", grown, step)
 		}
 	}
-	if err := Clear(p.Process.Pid); err != nil {
+	if err := Clear(p.Process); err != nil {
 		t.Fatal(err)
 	}
 	p.until(t, -near, near)
@@ -119,7 +119,7 @@ func TestDriftGrows(t *testing.T) {
 	p := start(t)
 	p.until(t, -near, near)
 	for _, rate := range []time.Duration{time.Hour, -time.Hour} {
-		if err := Set(p.Process.Pid, Error{Rate: rate, From: time.Now(), Until: time.Now().Add(far)}); err != nil {
+		if err := Set(p.Process, Error{Rate: rate, From: time.Now(), Until: time.Now().Add(far)}); err != nil {
 			t.Fatal(err)
 		}
 		if rate > 0 {
@@ -134,7 +134,7 @@ func TestEndsAtItsTime(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	p.until(t, -near, near)
-	if err := Set(p.Process.Pid, Error{Step: far, Until: time.Now().Add(500 * time.Millisecond)}); err != nil {
+	if err := Set(p.Process, Error{Step: far, Until: time.Now().Add(500 * time.Millisecond)}); err != nil {
 		t.Fatal(err)
 	}
 	p.until(t, far-near, far+near)
@@ -149,7 +149,7 @@ func TestStoppedProcessStaysStopped(t *testing.T) {
 	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	v, err := open(p.Process.Pid)
+	v, err := open(p.Process)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestStoppedProcessStaysStopped(t *testing.T) {
 	for !stopped() {
 		time.Sleep(stopPoll)
 	}
-	if err := Set(p.Process.Pid, Error{Step: far, Until: time.Now().Add(far)}); err != nil {
+	if err := Set(p.Process, Error{Step: far, Until: time.Now().Add(far)}); err != nil {
 		t.Fatal(err)
 	}
 	if !stopped() {
@@ -183,10 +183,10 @@ func TestEndedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.Wait()
-	if err := Set(p.Process.Pid, Error{Step: far}); !errors.Is(err, ErrEnded) {
+	if err := Set(p.Process, Error{Step: far}); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("error %v", err)
 	}
-	if err := Clear(p.Process.Pid); err != nil {
+	if err := Clear(p.Process); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,4 +5,6 @@
 // (time_namespaces(7)). But the kernel lets a debugger write to the vDSO of one process. This package writes
 // a function there that asks the kernel for the time, and changes the answer. The monotonic clock, and so
 // every timer of a Go program, stays right.
+//
+// The process is stopped for a few milliseconds meanwhile. No thread is traced, and no register changes.
 package clock

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,12 +26,20 @@ const (
 	tries     = 100
 )
 
-// Supported returns why this machine cannot change the clock of one process; nil: it can.
-func Supported() error { return nil }
+// Supported returns why this machine cannot change the clock of one process; nil: it can. It looks at the vDSO
+// of this process, which is the same in all.
+func Supported() error {
+	v, err := open(&os.Process{Pid: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	return v.mem.Close()
+}
 
-// Set makes the clock of a process wrong. A later call replaces an earlier one.
-func Set(pid int, e Error) error {
-	v, err := open(pid)
+// Set makes the clock of a process wrong. A later call replaces an earlier one. The error is os.ErrProcessDone if
+// the process has ended.
+func Set(process *os.Process, e Error) error {
+	v, err := open(process)
 	if err != nil {
 		return err
 	}
@@ -55,9 +64,9 @@ func Set(pid int, e Error) error {
 
 // Clear makes the clock of a process right. The function stays in the vDSO, without an effect: a thread can
 // be in it.
-func Clear(pid int) error {
-	err := Set(pid, Error{From: time.Unix(0, 0), Until: time.Unix(0, 0)})
-	if errors.Is(err, ErrEnded) {
+func Clear(process *os.Process) error {
+	err := Set(process, Error{From: time.Unix(0, 0), Until: time.Unix(0, 0)})
+	if errors.Is(err, os.ErrProcessDone) {
 		return nil
 	}
 	return err
@@ -65,15 +74,16 @@ func Clear(pid int) error {
 
 // vdso is the vDSO of a process.
 type vdso struct {
-	pid   int
-	mem   *os.File
-	image []byte
+	process *os.Process
+	mem     *os.File
+	image   []byte
 	// start is its address; entry is the offset of clock_gettime, and free of unused bytes.
 	start, entry, free int64
 }
 
 // open finds the vDSO of a process.
-func open(pid int) (*vdso, error) {
+func open(process *os.Process) (*vdso, error) {
+	pid := process.Pid
 	start, end, err := mapping(pid)
 	if err != nil {
 		return nil, err
@@ -82,7 +92,7 @@ func open(pid int) (*vdso, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the memory of process %d: %w: run this as root", pid, ended(err))
 	}
-	v := &vdso{pid: pid, mem: mem, image: make([]byte, end-start), start: start}
+	v := &vdso{process: process, mem: mem, image: make([]byte, end-start), start: start}
 	if _, err := mem.ReadAt(v.image, start); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading the vDSO of process %d: %w", pid, ended(err)), mem.Close())
 	}
@@ -108,13 +118,15 @@ func mapping(pid int) (start, end int64, err error) {
 		}
 		return start, end, err
 	}
-	return 0, 0, fmt.Errorf("process %d has no vDSO: %w", pid, ErrEnded) // the map of a zombie is empty
+	return 0, 0, fmt.Errorf("process %d has no vDSO: %w", pid, os.ErrProcessDone) // the map of a zombie is empty
 }
 
 // ended replaces the errors of a process that does not exist.
 func ended(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EIO) {
-		return ErrEnded
+	// Its memory reads as empty, and takes no byte (mem_rw in the kernel's fs/proc/base.c).
+	empty := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if empty || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
 	}
 	return err
 }
@@ -147,7 +159,7 @@ func (v *vdso) patched() bool { return v.image[v.entry] == jump }
 
 func (v *vdso) write(at int64, what []byte) error {
 	if _, err := v.mem.WriteAt(what, v.start+at); err != nil {
-		return fmt.Errorf("writing to the vDSO of process %d: %w", v.pid, ended(err))
+		return fmt.Errorf("writing to the vDSO of process %d: %w", v.process.Pid, ended(err))
 	}
 	return nil
 }
@@ -155,26 +167,25 @@ func (v *vdso) write(at int64, what []byte) error {
 // stopped calls f while no thread runs, and none is about to execute what the jump replaces.
 func (v *vdso) stopped(f func() error) error {
 	for range tries {
-		all, err := v.states("T")
-		if err != nil {
-			return err
-		}
-		if all { // another fault has stopped it, and continues it
-			return f()
-		}
-		done, err := v.tryStopped(f)
-		if done || err != nil {
+		if done, err := v.tryStopped(f); done || err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("process %d is always in clock_gettime", v.pid)
+	return fmt.Errorf("process %d is always in clock_gettime", v.process.Pid)
 }
 
 func (v *vdso) tryStopped(f func() error) (done bool, err error) {
-	if err := syscall.Kill(v.pid, syscall.SIGSTOP); err != nil {
-		return false, fmt.Errorf("stopping process %d: %w", v.pid, ended(err))
+	was, err := v.states("T")
+	if err != nil {
+		return false, err
 	}
-	defer func() { _ = syscall.Kill(v.pid, syscall.SIGCONT) }() // it may have ended
+	// The signal reaches only the process of the handle. So the memory that was opened before is its memory.
+	if err := v.process.Signal(syscall.SIGSTOP); err != nil {
+		return false, fmt.Errorf("stopping process %d: %w", v.process.Pid, err)
+	}
+	if !was { // otherwise another fault has stopped it, and continues it
+		defer func() { _ = v.process.Signal(syscall.SIGCONT) }() // it may have ended
+	}
 	for limit := time.Now().Add(stopLimit); ; time.Sleep(stopPoll) {
 		all, err := v.states("TtZX")
 		if err != nil {
@@ -184,7 +195,7 @@ func (v *vdso) tryStopped(f func() error) (done bool, err error) {
 			break
 		}
 		if time.Now().After(limit) {
-			return false, fmt.Errorf("process %d does not stop", v.pid)
+			return false, fmt.Errorf("process %d does not stop", v.process.Pid)
 		}
 	}
 	within, err := v.anyWithin()
@@ -196,20 +207,20 @@ func (v *vdso) tryStopped(f func() error) (done bool, err error) {
 
 // eachThread reads a file of each thread.
 func (v *vdso) eachThread(name string, f func(text string)) error {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", v.pid, name))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", v.process.Pid, name))
 	if err == nil && len(threads) == 0 {
-		err = ErrEnded
+		err = os.ErrProcessDone
 	}
 	if err != nil {
-		return fmt.Errorf("listing the threads of process %d: %w", v.pid, err)
+		return fmt.Errorf("listing the threads of process %d: %w", v.process.Pid, err)
 	}
 	for _, path := range threads {
 		text, err := os.ReadFile(path)
-		if errors.Is(ended(err), ErrEnded) {
+		if errors.Is(ended(err), os.ErrProcessDone) {
 			continue // the thread
 		}
 		if err != nil {
-			return fmt.Errorf("reading the threads of process %d: %w", v.pid, err)
+			return fmt.Errorf("reading the threads of process %d: %w", v.process.Pid, err)
 		}
 		f(string(text))
 	}

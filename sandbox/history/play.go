@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -73,6 +74,7 @@ func (p *Player) Play(ctx context.Context, name string, text []byte, moment func
 	if p.Stretch != nil {
 		p.Stretch(sc)
 	}
+	leaveOut(sc, moment)
 	if err := p.Clean(ctx); err != nil {
 		return Outcome{}, err
 	}
@@ -89,6 +91,21 @@ func (p *Player) Play(ctx context.Context, name string, text []byte, moment func
 		return Outcome{}, err
 	}
 	return p.settle(ctx, skew(sc))
+}
+
+// leaveOut removes the faults for which this machine lacks something.
+func leaveOut(sc *scenario.Scenario, moment func(scenario.Moment)) {
+	sc.Steps = slices.DeleteFunc(sc.Steps, func(step scenario.Step) bool {
+		do, ok := step.Do.(scenario.ChaosStatement)
+		if !ok {
+			return false
+		}
+		missing := do.Fault.Missing()
+		if missing != nil && moment != nil {
+			moment(scenario.Moment{Time: time.Now(), Text: fmt.Sprintf("fault %s is left out: %s", do.Fault.Name, missing)})
+		}
+		return missing != nil
+	})
 }
 
 // skew is how wrong a scenario makes the clock of lifeboatd at most.

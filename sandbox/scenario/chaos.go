@@ -80,7 +80,7 @@ const startLimit = 30 * time.Second
 func startFault(ctx context.Context, target *chaos.Target, st ChaosStatement) (func() error, error) {
 	for limit := time.Now().Add(startLimit); ; {
 		undo, err := chaos.Start(ctx, target, st.Fault, st.For, st.Seed)
-		if err == nil || time.Now().After(limit) || !sleep.For(ctx, 100*time.Millisecond) {
+		if err == nil || errors.Is(err, errors.ErrUnsupported) || time.Now().After(limit) || !sleep.For(ctx, 100*time.Millisecond) {
 			return undo, err
 		}
 	}
