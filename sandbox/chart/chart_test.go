@@ -10,12 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -238,6 +240,35 @@ func TestTargetGroupBindingsAreAnOption(t *testing.T) {
 		if found != want {
 			t.Errorf("waitForDeregistration.enabled=%s: TargetGroupBindings may be listed: %t", enabled, found)
 		}
+	}
+}
+
+// The doctor reports each permission that it requires and the controller does not have. So it requires
+// none that the chart's defaults do not grant.
+func TestDoctorRequiresOnlyWhatTheChartGrants(t *testing.T) {
+	required, err := installed.Required(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var everywhere, own []authorizationv1.ResourceRule
+	for _, o := range render(t, with(t, "{}")).Objects {
+		var role rbacv1.ClusterRole // a Role has the same fields
+		if o.GetName() != "lifeboat-controller" || !strings.HasSuffix(o.GetKind(), "Role") {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			granted := authorizationv1.ResourceRule{APIGroups: rule.APIGroups, Resources: rule.Resources, Verbs: rule.Verbs, ResourceNames: rule.ResourceNames}
+			own = append(own, granted)
+			if o.GetKind() == "ClusterRole" {
+				everywhere = append(everywhere, granted)
+			}
+		}
+	}
+	for _, p := range installed.Denied(required, everywhere, own) {
+		t.Errorf("the doctor requires to %s (namespace %q)", p, p.Namespace)
 	}
 }
 

@@ -20,8 +20,8 @@ const namespace = "lifeboat-system"
 type Permission struct{ Namespace, Group, Resource, Name, Verb string }
 
 // Required returns the permissions that the controller needs with every value of the
-// chart. It leaves out the Role for hooks and that of the metrics, which depend on
-// values, and with surge false the permission to move pods.
+// chart. It leaves out what depends on values: the Role for hooks, that of the metrics, and the reading
+// of TargetGroupBindings. With surge false, it also leaves out the permission to move pods.
 func Required(surge bool) ([]Permission, error) {
 	var all []Permission
 	for doc := range bytes.SplitSeq(lifeboatchart.Role, []byte("\n---\n")) {
@@ -36,6 +36,7 @@ func Required(surge bool) ([]Permission, error) {
 			all = append(all, permissions(role.Namespace, rule)...)
 		}
 	}
+	all = slices.DeleteFunc(all, func(p Permission) bool { return p.Resource == "targetgroupbindings" })
 	if !surge {
 		all = slices.DeleteFunc(all, func(p Permission) bool { return p.Resource == "pods" && p.Verb == "patch" })
 	}
