@@ -98,13 +98,13 @@ func (g *group) of(ids []string) (notices []notice.Notice) {
 // awaitInstances hides the message of a group whose instances EC2 does not list yet, or gives the group
 // up. EC2's answers are eventually consistent: one can lack new instances (EC2 Developer Guide, "Eventual
 // consistency in the Amazon EC2 API"). So a first answer is never complete, and an empty one is repeated.
-// A group with a named instance does not wait: CloudTrail's records arrive minutes after the call.
+// For a named instance, two answers are enough: CloudTrail's records arrive minutes after the call.
 func (s *Source) awaitInstances(ctx context.Context, m *types.Message, g *group, listed int) []disposition {
 	isNamed := g.notice.InstanceID != ""
 	switch {
 	case listed > 0 && (isNamed || receives(m) > 1):
 		return nil
-	case listed == 0 && (isNamed || g.notice.Withdrawn || s.isGivenUp(m, &g.notice)):
+	case listed == 0 && (isNamed && receives(m) > 1 || g.notice.Withdrawn || s.isGivenUp(m, &g.notice)):
 		s.logThrottled(ctx, "no instances "+g.notice.Kind, "dropped notice of a group in which EC2 lists no such instance",
 			"filter", g.filter, "value", quote(g.value), "instance", g.notice.InstanceID, "kind", g.notice.Kind, "notice", g.notice.ID, "receives", receives(m),
 			"advice", "nothing, if the group has none; else see that lifeboatd's credentials are of the group's account and region")

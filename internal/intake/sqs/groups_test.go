@@ -167,29 +167,35 @@ func TestRefusedCompletionCountsOnlyInOwnGroup(t *testing.T) {
 			`"requestParameters":{"autoScalingGroupName":"` + group + `","lifecycleHookName":"drain","instanceId":"` + instance + `"}` + more + `}}`
 	}
 	for name, tc := range map[string]struct {
-		body string
-		want []string
+		body     string
+		receives int
+		want     []string
 	}{
-		"of its own group":     {refused("workers", ""), []string{instance}},
-		"of a group of others": {refused("theirs", ""), nil},
-		"of no group":          {refused("", ""), nil},
-		"of a drill":           {refused("lifeboat-drill", `,"lifeboat-drill":{"id":"d"}`), []string{instance}},
+		"of its own group":                      {refused("workers", ""), 1, []string{instance}},
+		"of its own, where EC2 lists it late":   {refused("late", ""), 2, []string{instance}},
+		"of a group of others, after two looks": {refused("theirs", ""), 2, nil},
+		"of no group":                           {refused("", ""), 1, nil},
+		"of a drill":                            {refused("lifeboat-drill", `,"lifeboat-drill":{"id":"d"}`), 1, []string{instance}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				recorder, api := &lateRecorder{done: map[string]bool{}}, newFakeQueue(tc.body)
+				began, recorder, queue := time.Now(), &lateRecorder{done: map[string]bool{}}, &visibleAPI{fakeQueue: newFakeQueue(), body: tc.body}
 				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
-				stop := w.run(api, recorder, sqs.Options{Receivers: 1, Instances: func(_ context.Context, filter string, values []string) (map[string][]string, error) {
+				stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(_ context.Context, filter string, values []string) (map[string][]string, error) {
 					if filter != "tag:aws:autoscaling:groupName" {
 						return nil, fmt.Errorf("asked for %s %v", filter, values)
 					}
-					return map[string][]string{"workers": {other, instance}, "theirs": {other}}, nil
+					found := map[string][]string{"workers": {other, instance}, "theirs": {other}}
+					if time.Since(began) > time.Second {
+						found["late"] = found["workers"]
+					}
+					return found, nil
 				}})
-				time.Sleep(time.Second) // on synctest's clock
+				time.Sleep(3 * time.Minute) // on synctest's clock
 				synctest.Wait()
 				stop()
-				if got := recorder.all(); !slices.Equal(got, tc.want) || len(api.deletes) != 1 {
-					t.Errorf("recorded %v, deleted %d; want %v and 1", got, len(api.deletes), tc.want)
+				if got := recorder.all(); !slices.Equal(got, tc.want) || queue.deleted() != 1 || queue.received() != tc.receives {
+					t.Errorf("recorded %v, received %d times, deleted %d; want %v, %d and 1", got, queue.received(), queue.deleted(), tc.want, tc.receives)
 				}
 			})
 		})
