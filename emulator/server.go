@@ -42,12 +42,12 @@ type Options struct {
 	// AutoScaling is the speed of Auto Scaling groups with a template; the zero value is
 	// autoscaling's defaults.
 	AutoScaling autoscaling.Timing
-	// DeliverySeed, unless zero, makes EventBridge and SQS deliver as AWS may: in any order, in
-	// batches of any size, and some messages more than once. The seed repeats a run's choices.
-	DeliverySeed uint64
-	// LagSeed, unless zero, lets EC2 and Auto Scaling describe instances as they were up to three
-	// seconds ago, and not know new ones yet. The seed repeats a run's choices.
-	LagSeed uint64
+	// Unkind, unless zero, lets services answer as badly as AWS documents. EventBridge and SQS deliver
+	// late, in any order, in batches of any size, and some messages more than once. EC2 and Auto Scaling
+	// describe instances as they were up to three seconds ago, do not know new ones yet, and throttle
+	// calls by token buckets. Instance metadata shows notices late, and fails some requests. The value
+	// is the seed that repeats a run's choices.
+	Unkind uint64
 	// Logger receives failures, and at Debug each request. Nil disables logs.
 	Logger *slog.Logger
 }
@@ -66,7 +66,7 @@ type Server struct {
 
 // New creates a server that does not listen yet.
 func New(o Options) (*Server, error) {
-	scope := wire.Scope{Account: o.Account, Region: o.Region}
+	scope := wire.Scope{Account: o.Account, Region: o.Region, Clock: &wire.Clock{}}
 	if scope.Account == "" {
 		scope.Account = DefaultAccount
 	}
@@ -87,6 +87,9 @@ func New(o Options) (*Server, error) {
 	s.services = s.States.services()
 	s.Gate = wire.NewGate(s.States.STS.Identify, s.States.CloudTrail.Record)
 	s.Gate.Authorize(s.authorize)
+	if o.Unkind != 0 {
+		s.Gate.LimitRates()
+	}
 	var err error
 	if s.router, err = wire.NewRouter(scope, log, s.Gate, s.services); err != nil {
 		return nil, fmt.Errorf("registering services: %w", err)
@@ -99,6 +102,11 @@ func (s *Server) Account() string { return s.scope.Account }
 
 // Region is the region of the server.
 func (s *Server) Region() string { return s.scope.Region }
+
+// SetClockOffset makes AWS's clock ahead of the machine's, or behind it if negative. It shows in the
+// Date of answers, the check of signatures, and the times of events, of instance metadata and of
+// credentials. Other times in answers stay those of the machine, and so do durations.
+func (s *Server) SetClockOffset(d time.Duration) { s.scope.Clock.SetOffset(d) }
 
 // Handler answers API calls. Background work of the services runs only under Serve, or Work.
 func (s *Server) Handler() http.Handler { return s.router }

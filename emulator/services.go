@@ -44,16 +44,20 @@ type States struct {
 	Pricing     *pricing.State
 }
 
-// duplicates is the share of messages that come twice with a DeliverySeed. It is much higher than
+// duplicates is the share of messages that come twice with Options.Unkind. It is much higher than
 // on AWS, so that short tests meet some.
 const duplicates = 0.1
 
-// The delays with a LagSeed. AWS gives no limits, and recommends to repeat calls after a couple of
+// The delays with Options.Unkind. AWS gives no limits, and recommends to repeat calls after a couple of
 // seconds (Amazon EC2 Developer Guide, "Eventual consistency in the Amazon EC2 API").
 const (
 	longestLag  = 3 * time.Second        // age of a description
 	targetAfter = time.Second            // from the launch until metadata has a target state
 	actionAfter = 500 * time.Millisecond // until a new lifecycle action is known
+	// The EC2 User Guide asks to read the metadata every five seconds. It gives no limit for the delay
+	// of a notice, and tells to repeat requests that get 503.
+	longestNoticeLag = 5 * time.Second
+	metadataFailures = 0.02 // share of requests
 )
 
 // newStates creates the states of a scope. It passes one service's functions to another that needs
@@ -78,15 +82,14 @@ func newStates(scope wire.Scope, o Options) *States {
 	})
 	s.IMDS = imds.New(imds.Options{Scope: scope, EC2: s.EC2, TargetState: s.AutoScaling.TargetState})
 	s.CloudTrail = cloudtrail.New(scope, s.STS.Identify, s.Events.Emit)
-	if seed := o.DeliverySeed; seed != 0 {
+	if seed := o.Unkind; seed != 0 {
 		s.Events.SetDelivery(rand.New(rand.NewPCG(seed, 1)), duplicates)
 		s.SQS.SetDelivery(sqs.Delivery{Random: rand.New(rand.NewPCG(seed, 2)), Duplicates: duplicates})
-	}
-	if seed := o.LagSeed; seed != 0 {
 		s.EC2.SetLag(replica.Lag{Most: longestLag, Random: rand.New(rand.NewPCG(seed, 3))})
 		s.AutoScaling.SetConsistency(autoscaling.Consistency{
 			Lag: longestLag, Random: rand.New(rand.NewPCG(seed, 4)), TargetAfter: targetAfter, ActionAfter: actionAfter,
 		})
+		s.IMDS.SetUnkind(imds.Unkind{Random: rand.New(rand.NewPCG(seed, 5)), NoticeLag: longestNoticeLag, Failures: metadataFailures})
 	}
 	s.Health = health.New(health.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
 	return s

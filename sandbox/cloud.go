@@ -29,7 +29,7 @@ type cloud struct {
 
 func newCloud(o Options, log *slog.Logger) (*cloud, error) {
 	server, err := emulator.New(emulator.Options{
-		Account: o.Account, Region: o.Region, DeliverySeed: o.DeliverySeed, LagSeed: o.LagSeed, Logger: log, Timing: ec2.Timing{ShutdownLimit: shutdownLimit},
+		Account: o.Account, Region: o.Region, Unkind: o.Unkind, Logger: log, Timing: ec2.Timing{ShutdownLimit: shutdownLimit},
 	})
 	if err != nil {
 		return nil, err

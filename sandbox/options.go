@@ -31,12 +31,9 @@ type Options struct {
 	// BootDelay is the time from the launch of an instance to its Node; default 2 s. A real
 	// instance needs slightly longer.
 	BootDelay time.Duration
-	// DeliverySeed makes EventBridge and SQS deliver in any order, in batches of any size, and some
-	// messages twice. Zero: in order, and once.
-	DeliverySeed uint64
-	// LagSeed makes Describe calls of EC2 and Auto Scaling lag by up to three seconds. Zero: they show
-	// the current state.
-	LagSeed uint64
+	// Unkind is [emulator.Options.Unkind]. Zero: messages are delivered in order and once, and all
+	// answers show the current state.
+	Unkind uint64
 	// RealNodes makes instances real: package instances lists what this machine must have.
 	RealNodes bool
 	// Disks adds a CSI driver whose disks are directories, with csi-attacher; see MakeDisk. It needs
@@ -50,6 +47,9 @@ type Options struct {
 	// LimitRole runs lifeboatd with an IAM role that has only the policy of `lifeboat aws iam`.
 	// Otherwise the emulator allows everything.
 	LimitRole bool
+	// SessionLife gives lifeboatd temporary credentials of its role that live that long, from an
+	// endpoint; it needs LimitRole. Zero: its credentials outlive the sandbox.
+	SessionLife time.Duration
 	// Agents runs an agent for every node, with AgentArgs added to its command line.
 	Agents    bool
 	AgentArgs []string

@@ -35,7 +35,23 @@ func (s *Sandbox) controllerRoleEnv() ([]string, error) {
 		return nil, nil
 	}
 	id, secret, err := s.assumeControllerRole()
-	return []string{"AWS_ACCESS_KEY_ID=" + id, "AWS_SECRET_ACCESS_KEY=" + secret}, err
+	if err != nil || s.opts.SessionLife == 0 {
+		return []string{"AWS_ACCESS_KEY_ID=" + id, "AWS_SECRET_ACCESS_KEY=" + secret}, err
+	}
+	if s.sessions == nil {
+		s.sessions, err = newSessions(func(until time.Time) (id, secret, token string) {
+			_, c := s.cloud.server.States.STS.AssumeRole(s.roleARN(controllerRole), "controller", until)
+			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken
+		}, s.opts.SessionLife)
+		if err != nil {
+			return nil, fmt.Errorf("serving credentials: %w", err)
+		}
+	}
+	return s.sessions.env(), nil
+}
+
+func (s *Sandbox) roleARN(role string) string {
+	return "arn:aws:iam::" + s.State().Account + ":role/" + role
 }
 
 // assumeControllerRole gives lifeboatd's role the policy that `lifeboat aws iam` prints, and returns
@@ -65,7 +81,7 @@ func (s *Sandbox) assumeRole(role, policy string) (id, secret string, err error)
 	if err := s.putPolicy(role, policy); err != nil {
 		return "", "", err
 	}
-	_, c := states.STS.AssumeRole("arn:aws:iam::"+s.State().Account+":role/"+role, "controller", time.Now().Add(roleSession))
+	_, c := states.STS.AssumeRole(s.roleARN(role), "controller", time.Now().Add(roleSession))
 	return c.AccessKeyID, c.SecretAccessKey, nil
 }
 

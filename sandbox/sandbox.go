@@ -56,6 +56,7 @@ type Sandbox struct {
 	lifeboat     *supervisor      // nil until it was started once
 	lifeboatAddr string           // of its /readyz
 	standbys     []*supervisor    // other replicas of lifeboatd
+	sessions     *sessions        // nil: lifeboatd has keys
 
 	karpenter     *supervisor // likewise
 	karpenterAddr string
@@ -182,6 +183,9 @@ func (s *Sandbox) Down() error {
 		if s.cloud != nil {
 			detail("AWS emulator")
 			errs = append(errs, s.cloud.stop())
+		}
+		if s.sessions != nil {
+			errs = append(errs, s.sessions.serve.stop())
 		}
 		if s.clusterKeeper != nil {
 			errs = append(errs, s.clusterKeeper.stop())

@@ -58,6 +58,7 @@ func Service(s *State) wire.Service {
 		Background:   s.Run,
 		Resource:     s.resource,
 		Accesses:     s.accesses,
+		Draws:        draws,
 		Actions:      actions,
 	}
 }
@@ -107,4 +108,10 @@ func (s *State) resource(r *wire.Request) string {
 		return ""
 	}
 	return s.GroupARN(s.subject(r))
+}
+
+// draws are the tokens that a call takes: one of a bucket that all calls share (Amazon EC2 Auto Scaling
+// API Reference, "API request rate"). AWS does not publish its size; this is that of EC2's reads.
+func draws(*wire.Request) []wire.Draw {
+	return []wire.Draw{{Bucket: "all calls", PerSecond: 20, Burst: 100}}
 }

@@ -11,6 +11,7 @@ func Service(s *State) wire.Service {
 		XMLNamespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
 		Background:   s.Run,
 		Accesses:     a.accesses,
+		Draws:        draws,
 		Actions: map[string]wire.Action{
 			"CancelSpotInstanceRequests":     wire.Do(a.cancelSpotInstanceRequests),
 			"CreateFleet":                    wire.Do(a.createFleet),

@@ -29,6 +29,7 @@ type delivery struct {
 	target Target
 	event  []byte
 	id     string
+	due    time.Time
 }
 
 // perform delivers an event to a target. Failures are final: EventBridge does not retry if

@@ -67,6 +67,7 @@ func newBus(name, description string) *bus {
 // Emit puts an event of an AWS service on the default bus. It returns immediately; the deliveries
 // follow in the order of the events.
 func (s *State) Emit(e Event) {
+	e.Time = s.scope.Clock.At(e.Time)
 	s.publish(defaultBus, e)
 }
 
@@ -95,7 +96,7 @@ func (s *State) publish(busName string, e Event) string {
 		}
 		r.stats.MatchedEvents++
 		for _, t := range r.targets {
-			s.waiting = append(s.waiting, delivery{rule: r, target: t, event: body, id: e.ID})
+			s.waiting = append(s.waiting, delivery{rule: r, target: t, event: body, id: e.ID, due: time.Now().Add(s.delay())})
 		}
 	}
 	select {
@@ -116,7 +117,7 @@ func (s *State) stamp(e Event) Event {
 		e.Region = s.scope.Region
 	}
 	if e.Time.IsZero() {
-		e.Time = time.Now()
+		e.Time = s.scope.Clock.Now()
 	}
 	precision := time.Second
 	if e.Milliseconds {
@@ -135,43 +136,72 @@ func (s *State) Archive() []Event {
 
 // Run delivers events until ctx is done.
 func (s *State) Run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
+		d, ok, due := s.next(time.Now())
+		if ok {
+			s.perform(d)
+			continue
+		}
+		timer := time.NewTimer(time.Until(due))
+		if due.IsZero() {
+			timer.Stop()
+		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-s.filled:
+		case <-timer.C:
 		}
-		for ctx.Err() == nil {
-			d, ok := s.next()
-			if !ok {
-				break
-			}
-			s.perform(d)
-		}
+		timer.Stop()
 	}
 }
 
-func (s *State) next() (delivery, bool) {
+// next returns a delivery that is due. Without one, it returns when the next will be; zero: none waits.
+func (s *State) next(now time.Time) (d delivery, ok bool, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		return delivery{}, false
+	at, count := 0, 0 // the one that is drawn from those that are due
+	for i := range s.waiting {
+		if then := s.waiting[i].due; then.After(now) {
+			if due.IsZero() || then.Before(due) {
+				due = then
+			}
+			continue
+		}
+		if count++; s.random == nil {
+			at = i
+			break
+		}
+		if s.random.IntN(count) == 0 {
+			at = i
+		}
 	}
-	at := 0
-	if s.random != nil {
-		at = s.random.IntN(len(s.waiting))
+	if count == 0 {
+		return delivery{}, false, due
 	}
-	d := s.waiting[at]
+	d = s.waiting[at]
 	if s.random != nil && s.random.Float64() < s.duplicates {
-		return d, true // it stays, and is delivered once more
+		s.waiting[at].due = now.Add(s.delay()) // it stays, and is delivered once more
+		return d, true, due
 	}
 	s.waiting = slices.Delete(s.waiting, at, at+1)
-	return d, true
+	return d, true, due
 }
 
-// SetDelivery makes the state deliver waiting events in any order, and a share of them more than
-// once (EventBridge User Guide, "Event delivery": at least once, no order). With a nil random it
-// delivers each once, in the order of arrival: the default.
+// longestDelay is how long a delivery takes at most. EventBridge gives no limit, and retries for 24 hours
+// (EventBridge User Guide, "How EventBridge retries delivering events"). Tests of seconds need a short one.
+const longestDelay = time.Second
+
+// delay is how long a delivery takes. It needs the lock.
+func (s *State) delay() time.Duration {
+	if s.random == nil {
+		return 0
+	}
+	return time.Duration(s.random.Int64N(int64(longestDelay)))
+}
+
+// SetDelivery makes the state deliver events late, in any order, and a share of them more than once. It
+// loses none (EventBridge User Guide, "Event delivery": at least once, no order). With a nil random it
+// delivers each once and at once, in the order of arrival: the default.
 func (s *State) SetDelivery(random *rand.Rand, duplicates float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -354,4 +355,34 @@ func TestPutEventsRejectsInvalidEntries(t *testing.T) {
 	wantCode(t, "eleven", checkEntries(slices.Repeat([]entry{ok}, 11)), "ValidationException")
 	wantCode(t, "only incomplete ones", checkEntries([]entry{{Source: "x"}}), "ValidationException")
 	wantCode(t, "too large", checkEntries([]entry{with(func(e *entry) { e.Detail = strings.Repeat(" ", maxRequestSize) })}), "ValidationException")
+}
+
+// EventBridge delivers at least once, late, and in any order.
+func TestRandomDeliveryIsLateAndLosesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.SetDelivery(rand.New(rand.NewPCG(1, 2)), 0.2)
+		w.rule(t, "a", `{"source":["aws.ec2"]}`, Target{ID: "1", ARN: queueARN})
+		const emitted = 200
+		var order []string
+		for n := range emitted {
+			order = append(order, fmt.Sprintf("%03d", n))
+			w.Emit(Event{ID: order[n], Source: "aws.ec2", DetailType: "x", Detail: json.RawMessage(`{}`)})
+		}
+		began := time.Now()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var ids []string
+		late := 0
+		for _, d := range w.Deliveries() {
+			ids = append(ids, d.EventID)
+			if d.At.Sub(began) > longestDelay/2 {
+				late++
+			}
+		}
+		if more := len(ids) - emitted; more < emitted/10 || more > emitted/2 || late < emitted/4 || slices.IsSorted(ids) {
+			t.Errorf("%d duplicates, %d late; in order: %v", more, late, slices.IsSorted(ids))
+		}
+		slices.Sort(ids)
+		same(t, "events that were delivered", slices.Compact(ids), order)
+	})
 }

@@ -15,7 +15,7 @@ func (s *State) Handler(instanceID string) http.Handler {
 		switch {
 		case o.Off:
 			fail(w, http.StatusForbidden)
-		case o.Throttled:
+		case o.Throttled || s.failsNow():
 			fail(w, http.StatusServiceUnavailable)
 		case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":
 			s.putToken(w, r, instanceID)
@@ -41,7 +41,7 @@ func (s *State) get(w http.ResponseWriter, r *http.Request, instanceID string) {
 		fail(w, http.StatusNotFound)
 		return
 	}
-	content, ok := s.leaves(in).find(strings.Trim(r.URL.Path, "/"))
+	content, ok := s.leaves(s.asShown(in)).find(strings.Trim(r.URL.Path, "/"))
 	if !ok {
 		fail(w, http.StatusNotFound)
 		return

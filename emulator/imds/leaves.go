@@ -65,9 +65,9 @@ func (s *State) leaves(in ec2.Instance) tree {
 	put("services/domain", "amazonaws.com")
 	put("services/partition", s.scope.Partition())
 	put("autoscaling/target-lifecycle-state", s.targetState(in.ID))
-	put("events/maintenance/scheduled", maintenance(in, true))
-	put("events/maintenance/history", maintenance(in, false))
-	spot(in, put)
+	put("events/maintenance/scheduled", s.maintenance(in, true))
+	put("events/maintenance/history", s.maintenance(in, false))
+	s.spot(in, put)
 	if s.setting(in.ID).Tags {
 		for key, value := range in.Tags {
 			// A key that is no single path element is not available.
@@ -86,16 +86,16 @@ const instant = "2006-01-02T15:04:05Z"
 
 // spot adds the interruption data of a spot instance (EC2 User Guide, Spot Instance interruption
 // notices and EC2 instance rebalance recommendations).
-func spot(in ec2.Instance, put func(path, value string)) {
+func (s *State) spot(in ec2.Instance, put func(path, value string)) {
 	if !in.RebalanceAt.IsZero() {
 		put("events/recommendations/rebalance", text(struct {
 			NoticeTime string `json:"noticeTime"`
-		}{in.RebalanceAt.UTC().Format(instant)}))
+		}{s.scope.Clock.At(in.RebalanceAt).UTC().Format(instant)}))
 	}
 	if in.Notice.Action == "" {
 		return
 	}
-	at := in.Notice.Deadline.UTC().Format(instant)
+	at := s.scope.Clock.At(in.Notice.Deadline).UTC().Format(instant)
 	put("spot/instance-action", text(struct {
 		Action ec2.Behaviour `json:"action"`
 		Time   string        `json:"time"`
@@ -117,13 +117,13 @@ type event struct {
 }
 
 // maintenance lists scheduled events: pending or ended.
-func maintenance(in ec2.Instance, active bool) string {
+func (s *State) maintenance(in ec2.Instance, active bool) string {
 	list := []event{}
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return t.UTC().Format("2 Jan 2006 15:04:05 GMT")
+		return s.scope.Clock.At(t).UTC().Format("2 Jan 2006 15:04:05 GMT")
 	}
 	for _, m := range in.Maintenance {
 		if (m.State == ec2.MaintenanceActive) == active {

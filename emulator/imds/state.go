@@ -51,6 +51,8 @@ type State struct {
 	tokens    map[string]token    // by the token itself
 	reads     map[string]int      // by instance id
 	endpoints map[*endpoint]struct{}
+	unkind    Unkind
+	shown     map[string]time.Time // by instance id: from when on its last notice is there
 }
 
 // New makes a state that serves nothing yet.
@@ -58,6 +60,7 @@ func New(o Options) *State {
 	s := &State{
 		scope: o.Scope, ec2: o.EC2, targetState: o.TargetState,
 		settings: map[string]Settings{}, tokens: map[string]token{}, reads: map[string]int{}, endpoints: map[*endpoint]struct{}{},
+		shown: map[string]time.Time{},
 	}
 	if s.targetState == nil {
 		s.targetState = func(string) string { return "" }
@@ -145,10 +148,13 @@ func (s *State) ServeOn(ctx context.Context, instanceID string, listen func(cont
 	return func() { cancel(); <-e.done }, nil
 }
 
-// changed makes every endpoint check again whether its instance has power.
-func (s *State) changed(ec2.Change) {
+// changed makes every endpoint check again whether its instance has power, and delays a new notice.
+func (s *State) changed(c ec2.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.What == ec2.Warned || c.What == ec2.Recommended {
+		s.shown[c.Instance.ID] = time.Now().Add(s.unkind.lag())
+	}
 	for e := range s.endpoints {
 		select {
 		case e.wake <- struct{}{}:

@@ -27,12 +27,17 @@ func (s *State) SetDelivery(d Delivery) {
 	s.delivery = d
 }
 
-// batch is how many of n possible messages a receive returns: at least one.
-func (d Delivery) batch(n int) int {
-	if d.Random == nil || n < 2 {
+// batch is how many of n possible messages a receive returns. A long poll asks all servers, so it returns
+// at least one. A short poll asks some of them, and may find none (Amazon SQS Developer Guide, "Amazon SQS
+// short and long polling").
+func (d Delivery) batch(n int, isLong bool) int {
+	switch {
+	case d.Random == nil || n <= 0:
 		return n
+	case isLong:
+		return 1 + d.Random.IntN(n)
 	}
-	return 1 + d.Random.IntN(n)
+	return d.Random.IntN(n + 1)
 }
 
 // pick is the index of the next message of n that can be received.

@@ -55,3 +55,35 @@ func TestRandomDeliveryLosesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A short poll asks some servers only, and may find nothing; a long poll finds a message that is there.
+func TestShortPollsCanFindNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(wire.Scope{Account: "123456789012", Region: "us-east-1"})
+		if err := s.Create("q", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.SetDelivery(Delivery{Random: rand.New(rand.NewPCG(1, 2))})
+		if _, err := s.Send("q", Outgoing{Body: "a"}, "sender"); err != nil {
+			t.Fatal(err)
+		}
+		at, long, short := 0, 1, 0
+		receive := func(wait *int) int {
+			got, err := s.Receive(t.Context(), "q", ReceiveOptions{Max: 10, Visibility: &at, Wait: wait})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(got)
+		}
+		found := 0
+		for range 100 {
+			found += receive(&short)
+			if receive(&long) == 0 {
+				t.Fatal("a long poll found nothing")
+			}
+		}
+		if found < 20 || found > 80 {
+			t.Errorf("%d of 100 short polls found the message", found)
+		}
+	})
+}

@@ -78,7 +78,7 @@ func (s *State) receiveNow(ctx context.Context, name string, o ReceiveOptions, b
 	if room <= 0 && wait == 0 {
 		return nil, another{}, overLimit()
 	}
-	got := s.takeOut(q, s.delivery.batch(min(o.Max, room)), visibility, now)
+	got := s.takeOut(q, s.delivery.batch(min(o.Max, room, len(q.ready.items)), wait > 0), visibility, now)
 	end := began.Add(time.Duration(wait) * time.Second)
 	if len(got) > 0 || !now.Before(end) {
 		return got, another{}, nil

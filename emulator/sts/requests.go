@@ -51,7 +51,7 @@ func (a *api) getSessionToken(_ context.Context, r *wire.Request, in *sessionTok
 	if err != nil {
 		return nil, err
 	}
-	return &sessionTokenOutput{Credentials: onWire(a.state.SessionToken(r.AccessKey, until))}, nil
+	return &sessionTokenOutput{Credentials: a.onWire(a.state.SessionToken(r.AccessKey, until))}, nil
 }
 
 type assumeRoleInput struct {
@@ -85,16 +85,16 @@ func (a *api) assumeRole(_ context.Context, _ *wire.Request, in *assumeRoleInput
 	id, c := a.state.AssumeRole(in.RoleArn, in.RoleSessionName, until)
 	return &assumeRoleOutput{
 		AssumedRoleUser: assumedRoleUser{AssumedRoleID: id.UserID, Arn: id.ARN},
-		Credentials:     onWire(c),
+		Credentials:     a.onWire(c),
 	}, nil
 }
 
-func onWire(c Credentials) credentials {
+func (a *api) onWire(c Credentials) credentials {
 	return credentials{
 		AccessKeyID:     c.AccessKeyID,
 		SecretAccessKey: c.SecretAccessKey,
 		SessionToken:    c.SessionToken,
-		Expiration:      wire.Time{Time: c.Expiration},
+		Expiration:      wire.Time{Time: a.scope.Clock.At(c.Expiration)},
 	}
 }
 

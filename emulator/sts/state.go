@@ -68,6 +68,7 @@ func (s *State) AssumeRoleOfInstance(roleARN, instanceID string, until time.Time
 	id.InstanceARN = s.scope.ARN("ec2", "instance/"+instanceID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	id.Expires = until
 	s.issued[c.AccessKeyID] = id
 	return c
 }
@@ -86,6 +87,7 @@ func (s *State) issue(id wire.Identity, until time.Time) Credentials {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	id.Expires = until
 	s.issued[c.AccessKeyID] = id
 	return c
 }

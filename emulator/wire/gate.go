@@ -31,6 +31,7 @@ type Gate struct {
 	faults map[target]*fault
 	delays map[target]func() time.Duration
 	calls  map[target]int
+	quotas *quotas // nil: calls are never throttled for their rate
 }
 
 type target struct{ service, action string }
@@ -172,6 +173,8 @@ func (g *Gate) perform(s *Service, r *Request, action Action) (out any, err erro
 		err = unavailable(r.Protocol)
 	case f != nil:
 		err = f.do(r.http.Context(), s, r)
+	case g.exceeds(s, r):
+		err = s.throttled(r.Protocol)
 	default:
 		if err = g.authorize(s, r); err == nil {
 			out, err = action(r.http.Context(), r)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Request is one API call.
@@ -97,6 +98,7 @@ type credential struct {
 	accessKey string
 	region    string
 	service   string
+	signed    time.Time
 }
 
 // readCredential supports Signature Version 4, in the header and in presigned URLs, whose
@@ -119,7 +121,7 @@ func readCredential(r *http.Request, form url.Values) credential {
 	if len(parts) != 5 {
 		return credential{present: true}
 	}
-	return credential{present: true, accessKey: parts[0], region: parts[2], service: parts[3]}
+	return credential{present: true, accessKey: parts[0], region: parts[2], service: parts[3], signed: signedAt(r, form)}
 }
 
 // jsonProtocol tells the JSON protocol by the content type, or 0.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
@@ -73,6 +74,7 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		a = encodeError(&service.Service, r, e)
 	}
 	rt.log.Debug("answered", "service", r.Service, "action", r.Action, "status", a.status, "requestId", r.ID)
+	w.Header().Set("Date", rt.scope.Clock.Now().UTC().Format(http.TimeFormat))
 	a.write(w, r.ID)
 }
 
@@ -173,6 +175,12 @@ func (rt *Router) admit(r *Request, s *registered, cred credential) (Action, err
 			Message: fmt.Sprintf("The service %q is not emulated here.", cred.service)}
 	case cred.region != "" && cred.region != rt.scope.Region && !s.AnyRegion:
 		return nil, wrongRegion(cred.region, rt.scope.Region)
+	}
+	if err := checkTime(r.Protocol, cred.signed, rt.scope.Clock.Now()); err != nil {
+		return nil, err
+	}
+	if until := rt.gate.identify(cred.accessKey).Expires; !until.IsZero() && !time.Now().Before(until) {
+		return nil, expired(r.Protocol)
 	}
 	switch {
 	case (r.Protocol == Query || r.Protocol == EC2Query) && r.Action == "":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Protocol is a way to put an API call on the wire.
@@ -49,6 +50,8 @@ type Service struct {
 	// Accesses are the permissions that a request needs, if they are more than Permission on
 	// Resource; nil: they are not.
 	Accesses func(r *Request) []Access
+	// Draws are the tokens that a request takes from the account's buckets; nil: the service has none.
+	Draws func(r *Request) []Draw
 	// Throttled is the service's answer to too many calls; nil: its
 	// protocol's usual one.
 	Throttled *Error
@@ -94,6 +97,8 @@ type None struct{}
 type Scope struct {
 	Account string
 	Region  string
+	// Clock is AWS's clock; nil: the machine's.
+	Clock *Clock
 }
 
 // Identity is who makes a call.
@@ -106,6 +111,8 @@ type Identity struct {
 	RoleARN string
 	// InstanceARN is the EC2 instance that received the credentials of a role session.
 	InstanceARN string
+	// Expires is when the credentials expire, on the machine's clock; zero: never.
+	Expires time.Time
 }
 
 // ARN names a resource of the scope, such as ARN("sqs", "orders").

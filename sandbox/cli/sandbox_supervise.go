@@ -21,6 +21,8 @@ type superviseFlags struct {
 	karpenter                        bool
 	// karpenterQueue is the name of Karpenter's own queue; empty: none.
 	karpenterQueue string
+	// unkind is the seed of AWS's worst answers; zero: the best ones.
+	unkind uint64
 }
 
 func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
@@ -34,6 +36,7 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
 	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "with --karpenter: the name of its own queue, which turns its settings.interruptionQueue on (default: off)")
+	flags.Uint64Var(&f.unkind, "unkind", 0, "answer as badly as AWS documents, with this number as seed of the random choices; see --help (default: off)")
 	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "do not start lifeboatd, so that you can run your own")
 }
 
@@ -43,6 +46,7 @@ func (f *superviseFlags) options(s *session) sandbox.Options {
 		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
 		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
 		KarpenterQueue: f.karpenterQueue, KarpenterOwnQueue: f.karpenterQueue != "",
+		Unkind: f.unkind,
 	}
 }
 
@@ -58,6 +62,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
 		"--replicas=" + strconv.Itoa(f.replicas), "--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
 		"--karpenter=" + strconv.FormatBool(f.karpenter), "--karpenter-queue=" + f.karpenterQueue,
+		"--unkind=" + strconv.FormatUint(f.unkind, 10),
 	}, nil
 }
 

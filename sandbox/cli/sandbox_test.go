@@ -156,14 +156,14 @@ func TestUpAndSuperviseFlagsMatch(t *testing.T) {
 		}
 	}}
 	if r := h.run(t.Context(), "up", "--name", "second", "--boot-delay", "30s", "--region", "eu-west-1", "--no-lifeboat",
-		"--karpenter", "--karpenter-queue", "interruptions"); r.code != command.ExitOK {
+		"--karpenter", "--karpenter-queue", "interruptions", "--unkind", "7"); r.code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
 	if r := h.run(t.Context(), m.started[1:]...); r.code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
 	if got.Name != "second" || got.BootDelay != 30*time.Second || got.Region != "eu-west-1" || !got.NoLifeboat ||
-		!got.Karpenter || got.KarpenterQueue != "interruptions" || !got.KarpenterOwnQueue || got.Account != "123456789012" {
+		!got.Karpenter || got.KarpenterQueue != "interruptions" || !got.KarpenterOwnQueue || got.Account != "123456789012" || got.Unkind != 7 {
 		t.Errorf("supervised %+v", got)
 	}
 }

@@ -77,11 +77,17 @@ option for the address.
 Karpenter receives no interruptions then: Lifeboat handles them. With
 --karpenter-queue, Karpenter also has a queue of its own, with the rules of its own
 installation, and handles interruptions itself. Add --no-lifeboat to see Karpenter
-alone. sandbox logs karpenter prints its log.`,
+alone. sandbox logs karpenter prints its log.
+
+With --unkind, the emulated AWS answers as badly as AWS documents. Messages come
+in any order, and some come twice. EC2 and Auto Scaling describe instances as
+they were seconds ago, and throttle calls beyond the quotas of a new account.
+Instance metadata shows notices late, and fails some requests.`,
 		Example: `  lifeboat sandbox up --nodes 3
   sudo -E lifeboat sandbox up --nodes real
   lifeboat sandbox up --karpenter
   lifeboat sandbox up --karpenter --karpenter-queue karpenter --no-lifeboat
+  lifeboat sandbox up --nodes 3 --unkind 1
   lifeboat sandbox up --name second --boot-delay 30s
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: command.Arguments(0, 0, "no arguments"),

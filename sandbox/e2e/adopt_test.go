@@ -127,7 +127,7 @@ func newCutOverRig(t *testing.T, seed uint64) *cutOverRig {
 	t.Helper()
 	const queue = "karpenter"
 	r := &cutOverRig{
-		rig: newRigWith(t, sandbox.Options{Karpenter: true, KarpenterQueue: queue, KarpenterOwnQueue: true, DeliverySeed: seed}),
+		rig: newRigWith(t, sandbox.Options{Karpenter: true, KarpenterQueue: queue, KarpenterOwnQueue: true, Unkind: seed | 1}),
 		rnd: rand.New(rand.NewPCG(seed, 25)), queue: queue, process: queue, out: 10 * time.Second, back: 10 * time.Second,
 	}
 	if err := r.StopLifeboat(); err != nil {

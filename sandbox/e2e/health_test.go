@@ -17,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/health"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
 // visible returns the fields of a node that Lifeboat could change.
@@ -54,7 +55,7 @@ func (r *rig) waitRestored(in ec2.Instance, before map[string]any) {
 // and that the record is cancelled when AWS closes the event.
 func TestScheduledStopInTwelveDaysWaits(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	in := r.launch(1)[0]
 	before := r.settled(in)
 	at := time.Now().Add(12 * 24 * time.Hour).Truncate(time.Second)
@@ -79,7 +80,7 @@ func TestScheduledStopInTwelveDaysWaits(t *testing.T) {
 // TestStopCancelledDuringDrainRestoresNode cancels a scheduled stop during the drain.
 func TestStopCancelledDuringDrainRestoresNode(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	in := r.launch(1)[0]
 	before := r.settled(in)
 	arn, err := r.AWS().States.Health.Schedule(health.Plan{
@@ -100,7 +101,7 @@ func TestStopCancelledDuringDrainRestoresNode(t *testing.T) {
 // pods again.
 func TestReboot(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	in := r.launch(1)[0]
 	before := r.settled(in)
 	node, err := r.node(t.Context(), in)

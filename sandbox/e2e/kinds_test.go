@@ -27,7 +27,7 @@ import (
 // arrives through EventBridge, its rule and the queue.
 func TestEveryNoticeKindArrives(t *testing.T) {
 	t.Parallel()
-	r := newRigWith(t, sandbox.Options{LifeboatdArgs: []string{"--status-interval=5s"}})
+	r := newUnkindRig(t, sandbox.Options{LifeboatdArgs: []string{"--status-interval=5s"}})
 	states := r.AWS().States
 	states.CloudTrail.StartLogging()
 	group := autoscaling.Group{Name: "workers", Max: 5, Desired: 2}
@@ -123,7 +123,7 @@ func (r *rig) launchFor(kind string) ec2.Instance {
 // pods, and one about the account, which affects the cluster.
 func TestVolumeAndAccountNoticesTouchNoNode(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	node := r.launch(1)[0]
 	before := r.settled(node)
 	volume := &corev1.PersistentVolume{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
 // Many nodes at once: EC2 reclaims a third of a pool in the same second.
@@ -21,7 +22,7 @@ const (
 
 func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	nodes := r.launch(manyNodes)
 	r.apply(deployment("web", manyPods, 3*time.Second), budget("web", manyPods-40))
 	records := r.watchPods()

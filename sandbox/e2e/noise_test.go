@@ -14,6 +14,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
 const (
@@ -49,7 +50,7 @@ func noise(account, region, alive string, now time.Time) map[string][]string {
 
 func TestNoiseMessagesAreCountedAndIgnored(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	records := r.watchPods()
 	interrupted, pods := r.stage()
 	alive := r.launch(1)[0]

