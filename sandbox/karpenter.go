@@ -14,8 +14,6 @@ import (
 
 const (
 	karpenterPart = "karpenter"
-	// karpenterUser is the ServiceAccount of Karpenter's chart.
-	karpenterUser = "system:serviceaccount:kube-system:karpenter"
 	// karpenterRole is the IAM role of Karpenter, if it has a policy.
 	karpenterRole = "karpenter-controller"
 	// karpenterTimeout is how long Karpenter may take to become ready.
@@ -53,6 +51,13 @@ func (s *Sandbox) firstKarpenter(ctx context.Context, detail func(string)) error
 		return err
 	}
 	if err := waitEstablished(ctx, c, crds); err != nil {
+		return err
+	}
+	roles, err := karpenter.RBAC(s.programs.KarpenterVersion)
+	if err != nil {
+		return err
+	}
+	if err := applyAll(ctx, c, roles); err != nil {
 		return err
 	}
 	if err := s.cloud.server.States.IAM.PutRole(karpenter.NodeRole); err != nil {
@@ -138,8 +143,7 @@ func (s *Sandbox) newKarpenter() (*supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Its identity is that of its chart, its permissions are an administrator's.
-	kubeconfig, err := s.cluster.UserKubeconfig(karpenterUser, "system:masters")
+	kubeconfig, err := s.cluster.UserKubeconfig(karpenter.User)
 	if err != nil {
 		return nil, err
 	}

@@ -69,13 +69,18 @@ func (c *cluster) get(ctx context.Context, name string, into client.Object) erro
 	return c.Get(ctx, client.ObjectKey{Name: name}, into)
 }
 
-// controllerPermissions checks that the controller's ServiceAccount has every permission
-// that the chart grants. It checks nothing if the chart is not installed.
+// controllerPermissions checks that the controller's ServiceAccount has every permission that the chart
+// grants, and those that the policies need, if they are read. It checks nothing if the chart is not installed.
 func (d *doctorRun) controllerPermissions(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil || d.kube.as == nil || !d.lifeboat.Account {
 		return nil, nil
 	}
-	required, err := installed.Required(!slices.Contains(d.controllerArgs, "--surge=false"))
+	required, err := installed.Required(installed.Uses{
+		Surge: !slices.Contains(d.controllerArgs, "--surge=false"),
+		Deregistration: slices.ContainsFunc(d.policiesFound, func(p v1beta1.InterruptionPolicy) bool {
+			return p.Spec.WaitForDeregistration != nil
+		}),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,10 @@ func clusterWays() []way {
 		{"a CRD is old", oldCRD, "crd-old"},
 		{"a CRD is gone", gone(crd("nodegroups")), "crd-old"},
 		{"a permission is gone", func(p *patient) { p.deny("nodes", "patch") }, "role-incomplete"},
+		{"a policy waits for load balancers without the permission", made(&v1beta1.InterruptionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "balanced"},
+			Spec:       v1beta1.InterruptionPolicySpec{WaitForDeregistration: &metav1.Duration{Duration: time.Minute}},
+		}), "role-incomplete"},
 		{"the binding of the role is gone", gone(named(&rbacv1.ClusterRoleBinding{}, controller)), "role-incomplete"},
 		{"the binding in the namespace is gone", gone(own(&rbacv1.RoleBinding{}, controller)), "role-incomplete"},
 		{"the Deployment is gone", gone(own(&appsv1.Deployment{}, controller), own(&coordinationv1.Lease{}, controller)), "lifeboat-missing"},

@@ -133,6 +133,7 @@ func newKarpenterRig(t *testing.T, o sandbox.Options) *rig {
 	o.Karpenter = true
 	r := newRigWith(t, o)
 	t.Cleanup(func() {
+		r.checkRights()
 		if t.Failed() {
 			log, _ := os.ReadFile(r.KarpenterLog())
 			t.Logf("Karpenter's log ends:\n%s", tail(log, 12000))

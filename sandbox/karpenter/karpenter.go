@@ -19,7 +19,7 @@ const stopGrace = 45 * time.Second
 // Options are the options of Karpenter. All are required except Queue.
 type Options struct {
 	Binary     string // from assets.EnsureKarpenter
-	Kubeconfig string // with an administrator's permissions
+	Kubeconfig string // of User, with the roles of RBAC
 	LogFile    string // JSON lines
 	Dir        string // its working directory
 

@@ -3,11 +3,12 @@ package karpenter
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,8 +18,26 @@ import (
 // NodeRole is the IAM role of the nodes in Defaults. It must exist.
 const NodeRole = "KarpenterNodeRole-sandbox"
 
+// User is the ServiceAccount of Karpenter's chart, in the namespace that its guide names.
+const User = "system:serviceaccount:kube-system:karpenter"
+
 //go:embed manifests/default.yaml
 var defaults []byte
+
+// roles has a file for each minor version, which `helm template` wrote from Karpenter's chart.
+//
+//go:embed manifests/rbac-*.yaml
+var roles embed.FS
+
+// RBAC returns the roles of the chart of a Karpenter version, such as v1.14.1, and their bindings to
+// User.
+func RBAC(version string) ([]*unstructured.Unstructured, error) {
+	text, err := roles.ReadFile("manifests/rbac-" + version[:max(strings.LastIndexByte(version, '.'), 0)] + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("the roles of Karpenter %s are not in sandbox/karpenter/manifests: %w", version, err)
+	}
+	return read(text)
+}
 
 // CRDs returns the CRDs of a Karpenter, as its program prints them.
 func CRDs(ctx context.Context, binary string) ([]*unstructured.Unstructured, error) {

@@ -76,7 +76,7 @@ func TestCheckCRD(t *testing.T) {
 }
 
 func TestDenied(t *testing.T) {
-	required, err := Required(true)
+	required, err := Required(Uses{Surge: true, Deregistration: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +105,14 @@ func TestDenied(t *testing.T) {
 	if f := Incomplete(Denied(required, exact, exact)); !strings.Contains(f.Problem, "may not patch nodes: ") {
 		t.Errorf("%+v", f)
 	}
-	less, err := Required(false)
-	if err != nil || len(less) != len(required)-1 {
-		t.Errorf("without surge %d of %d permissions: %v", len(less), len(required), err)
+	for _, uses := range []Uses{{Surge: true}, {Deregistration: true}} {
+		less, err := Required(uses)
+		if err != nil || len(less) != len(required)-1 {
+			t.Errorf("%+v: %d of %d permissions: %v", uses, len(less), len(required), err)
+		}
+	}
+	if f := Incomplete([]Permission{{Group: "elbv2.k8s.aws", Resource: targetGroupBindings, Verb: "list"}}); !strings.Contains(f.Fix, "waitForDeregistration.enabled=true") {
+		t.Errorf("the fix is %s", f.Fix)
 	}
 }
 

@@ -19,10 +19,19 @@ const namespace = "lifeboat-system"
 // Permission is one verb on one resource. An empty namespace means all of them.
 type Permission struct{ Namespace, Group, Resource, Name, Verb string }
 
-// Required returns the permissions that the controller needs with every value of the
-// chart. It leaves out what depends on values: the Role for hooks, that of the metrics, and the reading
-// of TargetGroupBindings. With surge false, it also leaves out the permission to move pods.
-func Required(surge bool) ([]Permission, error) {
+// Uses are the optional features in use that need permissions of their own.
+type Uses struct {
+	Surge bool // moves pods
+	// Deregistration is that a policy waits for load balancers.
+	Deregistration bool
+}
+
+// targetGroupBindings are what the controller lists for Uses.Deregistration.
+const targetGroupBindings = "targetgroupbindings"
+
+// Required returns the permissions that the controller needs. It leaves out the Role for hooks and that
+// of the metrics, which depend on values, and what uses does not need.
+func Required(uses Uses) ([]Permission, error) {
 	var all []Permission
 	for doc := range bytes.SplitSeq(lifeboatchart.Role, []byte("\n---\n")) {
 		var role rbacv1.Role // a ClusterRole has the same fields
@@ -36,11 +45,9 @@ func Required(surge bool) ([]Permission, error) {
 			all = append(all, permissions(role.Namespace, rule)...)
 		}
 	}
-	all = slices.DeleteFunc(all, func(p Permission) bool { return p.Resource == "targetgroupbindings" })
-	if !surge {
-		all = slices.DeleteFunc(all, func(p Permission) bool { return p.Resource == "pods" && p.Verb == "patch" })
-	}
-	return all, nil
+	return slices.DeleteFunc(all, func(p Permission) bool {
+		return !uses.Surge && p.Resource == "pods" && p.Verb == "patch" || !uses.Deregistration && p.Resource == targetGroupBindings
+	}), nil
 }
 
 func permissions(namespace string, rule rbacv1.PolicyRule) []Permission {
@@ -111,7 +118,11 @@ func Upgrade(flags string) string {
 // Incomplete returns the finding about permissions that the controller does not have.
 func Incomplete(denied []Permission) finding.Finding {
 	var all []string
+	var flags string
 	for _, p := range denied {
+		if p.Resource == targetGroupBindings {
+			flags = "--set waitForDeregistration.enabled=true"
+		}
 		if !slices.Contains(all, p.String()) {
 			all = append(all, p.String())
 		}
@@ -124,7 +135,7 @@ func Incomplete(denied []Permission) finding.Finding {
 	return finding.Finding{
 		Severity: finding.Broken, ID: RoleIncomplete, Object: "serviceaccount " + namespace + "/lifeboat-controller",
 		Problem: "the controller may not " + named + ": an interruption fails at the step that needs it",
-		Fix:     Upgrade(""),
+		Fix:     Upgrade(flags),
 	}
 }
 
