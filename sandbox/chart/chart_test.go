@@ -246,7 +246,7 @@ func TestTargetGroupBindingsAreAnOption(t *testing.T) {
 // The doctor reports each permission that it requires and the controller does not have. So it requires
 // none that the chart's defaults do not grant.
 func TestDoctorRequiresOnlyWhatTheChartGrants(t *testing.T) {
-	required, err := installed.Required(true)
+	required, err := installed.Required(installed.Uses{Surge: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,8 +70,8 @@ func startAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// installed are the values of the chart in the cluster.
-func installed() map[string]any {
+// installedValues are the values of the chart in the cluster.
+func installedValues() map[string]any {
 	return map[string]any{
 		"image":     map[string]any{"repository": "lifeboatd"},
 		"aws":       map[string]any{"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod"},
@@ -86,7 +86,7 @@ func install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := chart.Render(ctx, chart.Options{Cluster: cluster, Values: installed()})
+	m, err := chart.Render(ctx, chart.Options{Cluster: cluster, Values: installedValues()})
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func differences(path string, want, got any) (all []string) {
 // this way.
 func TestSecondApplyOfChartChangesNothing(t *testing.T) {
 	c := admin(t)
-	m, err := chart.Render(t.Context(), chart.Options{Values: installed()})
+	m, err := chart.Render(t.Context(), chart.Options{Values: installedValues()})
 	if err != nil {
 		t.Fatal(err)
 	}

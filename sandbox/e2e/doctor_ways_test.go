@@ -72,7 +72,10 @@ func clusterWays() []way {
 		{"a permission is gone", func(p *patient) { p.deny("nodes", "patch") }, "role-incomplete"},
 		{"a policy waits for load balancers without the permission", made(&v1beta1.InterruptionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "balanced"},
-			Spec:       v1beta1.InterruptionPolicySpec{WaitForDeregistration: &metav1.Duration{Duration: time.Minute}},
+			Spec: v1beta1.InterruptionPolicySpec{
+				WaitForDeregistration: &metav1.Duration{Duration: time.Minute},
+				Rules:                 []v1beta1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1beta1.ActionDrain}},
+			},
 		}), "role-incomplete"},
 		{"the binding of the role is gone", gone(named(&rbacv1.ClusterRoleBinding{}, controller)), "role-incomplete"},
 		{"the binding in the namespace is gone", gone(own(&rbacv1.RoleBinding{}, controller)), "role-incomplete"},
