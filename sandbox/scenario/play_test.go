@@ -40,7 +40,7 @@ func read(t *testing.T, name string) *scenario.Scenario {
 // kind are the scenarios whose emulated AWS answers at its best, and why.
 var kind = map[string]string{
 	"karpenter-deadline": "Karpenter must get its message first",
-	"reuse":              "with an old state of the group and a late message, Lifeboat deletes the Node of an instance that has come back",
+	"reuse":              "a late message that the instance has stopped cordons its new Node until the kubelet reports again",
 }
 
 func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, isUp func(), m *monitor) {

@@ -42,10 +42,14 @@ func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 
 // deleteNode deletes the node of an instance that returns to its warm pool. The instance
 // registers a new node or none. Otherwise the old node would stay NotReady, and be cordoned when
-// the instance returns.
+// the instance returns. A node that registered during the drain stays: the instance is back already,
+// what is known of its group is old, and a kubelet registers its node only when it starts.
 func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
 	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || p.Groups == nil {
+		return true, nil
+	}
+	if node.CreationTimestamp.After(p.facts.begunAt()) {
 		return true, nil
 	}
 	switch f := p.terminationFacts(true); {

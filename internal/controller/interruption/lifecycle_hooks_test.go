@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -165,6 +166,45 @@ func TestRace17BackIntoThePool(t *testing.T) {
 		if in.Status.Phase != v1beta1.PhaseCompleted || !happened(in, "went back to the warm pool") || happened(in, "as it was before") {
 			t.Errorf("%s: phase %s, %+v", source, in.Status.Phase, in.Status.Timeline)
 		}
+	}
+}
+
+// The instance has come back and registered a new node, while the controller still sees the old state of
+// its group. The kubelet registers its node only once, so the new one must stay.
+func TestNewNodeOfReturnedInstanceIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	n := terminating(notice.SourceQueue)
+	n.InstanceAction = notice.ActionReturn
+	g := withGroup(t, recordOf(n), pod("web-1"))
+	g.group.Reuse = true
+	g.hold("Warmed:Pending:Wait")
+	g.run(2*time.Minute, func() {
+		g.stopsIn(20 * time.Second)()
+		if len(g.completed) > 0 && !g.behind {
+			g.behind = true
+			g.launch(instance, "Pending")
+			g.boot("a2", instance)
+		}
+	})
+	back := func() *corev1.Node {
+		var node corev1.Node
+		if err := g.client.Get(t.Context(), client.ObjectKey{Name: "a2"}, &node); err != nil {
+			t.Fatalf("the new node: %v; %+v", err, g.record().Status.Timeline)
+		}
+		return &node
+	}
+	back()
+	g.behind = false
+	g.launch(instance, "InService")
+	serves := terminating(notice.SourceAutoScaling)
+	serves.ID, serves.Withdrawn = "in-service", true
+	g.addNotices(serves)
+	g.run(2*time.Minute, nil)
+	if node := back(); node.Spec.Unschedulable || len(node.Spec.Taints) > 0 {
+		t.Errorf("the new node is cordoned: %+v", node.Spec)
+	}
+	if phase := g.record().Status.Phase; phase != v1beta1.PhaseCancelled {
+		t.Errorf("the phase is %s", phase)
 	}
 }
 
