@@ -3,6 +3,8 @@
 package systemd
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,13 +50,9 @@ func TestBootUnderSystemd(t *testing.T) {
 	w.checkCounts(1, 2)
 
 	// A reboot while it serves: the agent knows from its journal, and answers nothing.
-	w.run("systemctl", "reboot")
-	<-w.machine.Done()
-	must(t, w.machine.Cut())
-	w.boot()
+	w.reboot()
 	w.until("the kubelet starts again", func() bool { return w.starts() == 2 })
-	w.until("the agent settles", w.settled)
-	w.checkCounts(2, 2)
+	w.untilShown(2, 2, inService...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, entry := range w.journal {
@@ -64,18 +62,33 @@ func TestBootUnderSystemd(t *testing.T) {
 	}
 }
 
-// TestSuspendedUnderSystemd suspends the machine until its hook has ended without an answer.
+// TestRebootDuringBoot reboots a machine twice before it is in service: in its warm pool, after its answer and
+// before the start of its kubelet, and again when its node is not Ready yet.
+func TestRebootDuringBoot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config{warm: true, running: true})
+	w.boot()
+	w.untilState("Warmed:Running")
+	w.reboot()
+	w.untilShown(0, 1, "gate       closed", "nothing holds the machine (state Warmed:Running)")
+
+	w.scale()
+	w.until("the kubelet starts", func() bool { return w.starts() == 1 })
+	w.reboot()
+	w.until("the kubelet starts again", func() bool { return w.starts() == 2 })
+	w.untilShown(2, 1, waitsForNode...)
+	w.setReady(true)
+	w.untilState("InService")
+	w.untilShown(2, 2, inService...)
+}
+
+// TestSuspendedUnderSystemd suspends the machine until its hook has ended without an answer. The clocks go
+// on, so the agent does not notice that. It reads the state again before it answers.
 func TestSuspendedUnderSystemd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, config{timeout: 30}) // AWS' minimum
-	w.boot()
-	w.until("the kubelet starts", func() bool { return w.starts() == 1 })
-	must(t, w.machine.Suspend(true))
-	w.setReady(true)
-	w.untilState("InService") // the hook's default result
-	must(t, w.machine.Suspend(false))
-	w.until("the agent settles", w.settled)
-	w.checkCounts(1, 0)
+	w := newWorld(t, config{timeout: 60}) // enough for a boot
+	w.suspendBeyondHook()
+	w.untilShown(1, 0, inService...)
 }
 
 // TestUnitsWithDefects removes lines of the units. The checks of the tests above must notice.
@@ -87,8 +100,10 @@ func TestUnitsWithDefects(t *testing.T) {
 			"kubelet.service.d/05-lifeboat.conf": func(string) string { return "" },
 		}})
 		w.boot()
-		w.until("the kubelet starts while the instance warms", func() bool {
-			return w.starts() > 0 && strings.HasPrefix(w.state(), "Warmed:")
+		// The agent stops the kubelet, perhaps before it has recorded its start.
+		w.until("systemd starts the kubelet while the instance warms", func() bool {
+			at := w.property("kubelet.service", "ExecMainStartTimestampMonotonic")
+			return at != "" && at != "0" && strings.HasPrefix(w.state(), "Warmed:")
 		})
 	})
 	t.Run("gate that requires systemd-networkd", func(t *testing.T) {
@@ -146,8 +161,42 @@ func (w *world) checkCounts(starts, answers int) {
 	}
 }
 
-// settled reports whether the agent has nothing left to do.
-func (w *world) settled() bool {
-	out, err := w.machine.Run(w.t.Context(), "/usr/local/bin/lifeboatd", "agent", "boot", "--status")
-	return err == nil && strings.Contains(out, "InService") && strings.Contains(out, "gate       open")
+// reboot restarts the machine from within.
+func (w *world) reboot() {
+	w.t.Helper()
+	w.run("systemctl", "reboot")
+	<-w.machine.Done()
+	must(w.t, w.machine.Cut())
+	w.boot()
+}
+
+// suspendBeyondHook boots, and suspends the machine from a moment in which the agent waits for its node, until the
+// hook has ended with its default result. The node is Ready when the machine continues.
+func (w *world) suspendBeyondHook() {
+	w.t.Helper()
+	w.boot()
+	w.until("the kubelet starts", func() bool { return w.starts() == 1 })
+	w.untilShown(1, 0, waitsForNode...)
+	must(w.t, w.machine.Suspend(true))
+	w.setReady(true)
+	w.untilState("InService")
+	must(w.t, w.machine.Suspend(false))
+}
+
+// What the agent's status shows when it waits for the node, and when it has nothing left to do.
+var (
+	waitsForNode = []string{"gate       open", "state      Pending:Wait"}
+	inService    = []string{"gate       open", "nothing holds the machine (state InService)"}
+)
+
+// untilShown waits until the agent's status in this boot has all texts, and checks the counts. More answers end the
+// wait.
+func (w *world) untilShown(starts, answers int, texts ...string) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("the agent shows %q", texts), func() bool {
+		out, err := w.machine.Run(w.t.Context(), "/usr/local/bin/lifeboatd", "agent", "boot", "--status")
+		missing := func(text string) bool { return !strings.Contains(out, text) }
+		return w.answers() > answers || err == nil && !slices.ContainsFunc(texts, missing)
+	})
+	w.checkCounts(starts, answers)
 }

@@ -52,10 +52,14 @@ type world struct {
 type config struct {
 	timeout int32 // of the hook, in seconds; 0: 10 min
 	warm    bool  // the instance starts in a warm pool
+	// running: the pool leaves its instances running.
+	running bool
 	// units has units of deploy/systemd to change, by name.
 	units map[string]func(string) string
 	// flags are more flags of the agent.
 	flags string
+	// repeat is a state. Once Auto Scaling has described it to the agent, each later description is the same.
+	repeat string
 }
 
 func newWorld(t *testing.T, c config) *world {
@@ -69,8 +73,7 @@ func newWorld(t *testing.T, c config) *world {
 	w.network, err = systemd.NewNetwork()
 	must(t, err)
 	t.Cleanup(func() { check(t, w.network.Close()) })
-	w.serve()
-	w.launch(c)
+	w.serve(c)
 	w.machine, err = systemd.New(t.TempDir(), w.network)
 	must(t, err)
 	t.Cleanup(func() {
@@ -80,6 +83,7 @@ func newWorld(t *testing.T, c config) *world {
 		}
 	})
 	w.install(c)
+	w.launch(c) // late, because its hook begins to wait
 	stop, err := cloud.States.IMDS.ServeOn(t.Context(), w.id, func(context.Context) (net.Listener, error) {
 		return w.network.Listen(systemd.Metadata + ":80")
 	})
@@ -103,18 +107,22 @@ func check(t *testing.T, err error) {
 }
 
 // serve serves the API of AWS, and what the substitute for the kubelet asks.
-func (w *world) serve() {
+func (w *world) serve(c config) {
 	l, err := w.network.Listen(systemd.Gateway + ":80")
 	must(w.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.cloud.Work(ctx) })
+	api := w.cloud.Handler()
+	if c.repeat != "" {
+		api = repeat(api, c.repeat)
+	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.URL.Path == kubeletPath {
 			w.kubelet(out, in)
 			return
 		}
-		w.cloud.Handler().ServeHTTP(out, in)
+		api.ServeHTTP(out, in)
 	})}
 	running.Go(func() { _ = server.Serve(l) })
 	w.t.Cleanup(func() {
@@ -189,7 +197,11 @@ func (w *world) launch(c config) {
 	})
 	must(w.t, err)
 	if c.warm {
-		_, err = client.PutWarmPool(ctx, &awsas.PutWarmPoolInput{AutoScalingGroupName: aws.String(group), MinSize: aws.Int32(1)})
+		pool := awsas.PutWarmPoolInput{AutoScalingGroupName: aws.String(group), MinSize: aws.Int32(1)}
+		if c.running {
+			pool.PoolState = types.WarmPoolStateRunning
+		}
+		_, err = client.PutWarmPool(ctx, &pool)
 		must(w.t, err)
 	} else {
 		w.scale()
@@ -248,8 +260,12 @@ func (w *world) install(c config) {
 	must(w.t, w.machine.Enable("kops-configuration.service"))
 }
 
+// boot turns the power on, without the agent's status of an earlier boot.
 func (w *world) boot() {
 	w.t.Helper()
+	if err := os.Remove(w.machine.Path("/var/lib/lifeboat/status.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
 	must(w.t, w.machine.Boot(w.t.Context()))
 }
 
