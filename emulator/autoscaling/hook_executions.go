@@ -5,10 +5,12 @@ import "time"
 // HookExecution is one execution of a hook: the time that it holds one instance.
 type HookExecution struct {
 	InstanceID, Group, Hook string
-	Transition              LifecycleTransition
-	Held, Ended             time.Time // Ended is zero while the hook holds the instance
-	Result                  Result    // empty while the hook holds the instance, and if the instance was terminated
-	By                      HookExecutionEnd
+	// Token is that of its lifecycle action.
+	Token       string
+	Transition  LifecycleTransition
+	Held, Ended time.Time // Ended is zero while the hook holds the instance
+	Result      Result    // empty while the hook holds the instance, and if the instance was terminated
+	By          HookExecutionEnd
 }
 
 // HookExecutionEnd is what ended an execution.
@@ -37,8 +39,8 @@ func (s *State) Firings() []HookExecution {
 }
 
 // recordExecution records that a hook starts to hold an instance. It needs the lock.
-func (s *State) recordExecution(m *member, h Hook) *HookExecution {
-	f := &HookExecution{InstanceID: m.InstanceID, Group: m.Group, Hook: h.Name, Transition: h.Transition, Held: time.Now()}
+func (s *State) recordExecution(m *member, h Hook, token string) *HookExecution {
+	f := &HookExecution{InstanceID: m.InstanceID, Group: m.Group, Hook: h.Name, Token: token, Transition: h.Transition, Held: time.Now()}
 	s.firings = append(s.firings, f)
 	if len(s.firings) > maxTrace {
 		s.firings = s.firings[maxTrace/10:]

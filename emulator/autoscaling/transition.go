@@ -103,7 +103,8 @@ func (s *State) waitForHooks(m *member, t *transition) {
 	t.held = time.Now()
 	for _, h := range g.hooks {
 		if h.Transition == t.hookTransition {
-			t.actions = append(t.actions, &action{token: string(uuid.NewUUID()), hook: h, limit: time.Now().Add(h.total()), execution: s.recordExecution(m, h)})
+			token := string(uuid.NewUUID())
+			t.actions = append(t.actions, &action{token: token, hook: h, limit: time.Now().Add(h.total()), execution: s.recordExecution(m, h, token)})
 		}
 	}
 	if len(t.actions) == 0 {

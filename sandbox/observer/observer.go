@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
@@ -65,9 +67,20 @@ func (o *Observer) Connect(sb *sandbox.Sandbox) {
 				}
 			}
 		case r.Action == "CompleteLifecycleAction":
-			o.add(judge.HookCompleted, r.Form.Get("InstanceId"), ours)
+			o.add(judge.HookCompleted, answered(r.Form, sb.AWS().States.AutoScaling.Firings()), ours)
 		}
 	})
+}
+
+// answered returns the instance of a call that answers a lifecycle hook. The call names the instance, or only
+// the token of the action.
+func answered(call url.Values, executions []autoscaling.HookExecution) string {
+	for _, one := range executions {
+		if one.Token == call.Get("LifecycleActionToken") {
+			return one.InstanceID
+		}
+	}
+	return call.Get("InstanceId")
 }
 
 // warned returns the instance of a two-minute warning.
