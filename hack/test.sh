@@ -71,7 +71,7 @@ e2e)
 	part real -C sandbox -json -count=1 -tags e2e -timeout 20m -parallel 8 ./e2e/real
 	part install -C sandbox -json -count=1 -tags e2e -timeout 20m ./e2e/install
 	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -vE '^./(e2e/(real|install)|history)$')
-	part histories -C sandbox -json -count=1 -tags e2e -timeout 30m ./history # ten sandboxes at the same time
+	part histories -C sandbox -json -count=1 -tags e2e -timeout 30m ./history # twelve sandboxes at the same time
 	part image -C modules/release -json -count=1 -tags e2e -timeout 40m .
 	part root -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with .)
 	;;

@@ -21,6 +21,8 @@ type Node struct {
 	Team       bool // it has the label that policies select
 	// Launched: Karpenter launches it, for a pod of a workload that Spreads.
 	Launched bool
+	// Member: the history's Auto Scaling group launches it.
+	Member bool
 }
 
 // WorkloadKind is the kind of a workload.
@@ -65,6 +67,7 @@ const (
 	Rebalance EventKind = "rebalance"
 	Scheduled EventKind = "scheduled"
 	Cancel    EventKind = "cancel" // AWS cancels what it has scheduled
+	Leave     EventKind = "leave"  // the group terminates a member, with its lifecycle hook
 	Fault     EventKind = "fault"
 )
 
@@ -82,7 +85,14 @@ type Event struct {
 }
 
 // interrupts reports whether an event is a notice, which starts the clock of a scenario.
-func (e Event) interrupts() bool { return e.Kind == Spot || e.Kind == Rebalance || e.Kind == Scheduled }
+func (e Event) interrupts() bool {
+	return e.Kind == Spot || e.Kind == Rebalance || e.Kind == Scheduled || e.Kind == Leave
+}
+
+// members are the nodes of the Auto Scaling group.
+func (h History) members() []Node {
+	return slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool { return !n.Member })
+}
 
 // launched is how many nodes Karpenter launches, and spread is for how many pods.
 func (h History) launched() (n int) {

@@ -30,7 +30,7 @@ func TestRandomHistoriesAreScenarios(t *testing.T) {
 			kinds[e.Kind]++
 		}
 	}
-	for _, kind := range []EventKind{Spot, Rebalance, Scheduled, Cancel, Fault} {
+	for _, kind := range []EventKind{Spot, Rebalance, Scheduled, Cancel, Leave, Fault} {
 		if kinds[kind] < 30 {
 			t.Errorf("%d events %s in all histories", kinds[kind], kind)
 		}

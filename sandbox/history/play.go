@@ -34,6 +34,8 @@ type Player struct {
 	KeepRecords bool
 	// Karpenter: the sandbox has it.
 	Karpenter bool
+	// Group: histories make Auto Scaling groups on the sandbox.
+	Group bool
 	// Stretch adapts the time limits of a scenario to the machine. It may be nil.
 	Stretch func(*scenario.Scenario)
 
@@ -222,8 +224,30 @@ func (p *Player) remove(ctx context.Context) (left int, err error) {
 	return left, nil
 }
 
-// terminate ends all instances, and returns how many there were.
+// removeGroups removes the Auto Scaling groups, so that they launch no instance, and then their launch templates.
+func (p *Player) removeGroups() error {
+	if !p.Group {
+		return nil // the launch templates are Karpenter's
+	}
+	for _, t := range p.Sandbox.EC2().Templates() {
+		var err error
+		if _, _, _, exists := p.Sandbox.AWS().States.AutoScaling.Sizes(t.Name); exists {
+			err = p.Sandbox.AWS().States.AutoScaling.DeleteGroup(t.Name, true)
+		} else {
+			_, err = p.Sandbox.EC2().DeleteTemplate(ec2.TemplateRef{ID: t.ID})
+		}
+		if err != nil {
+			return fmt.Errorf("removing the group %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// terminate ends all groups and instances, and returns how many instances there were.
 func (p *Player) terminate() (int, error) {
+	if err := p.removeGroups(); err != nil {
+		return 0, err
+	}
 	var ids []string
 	for _, in := range p.Sandbox.EC2().Instances() {
 		if in.State != ec2.Terminated && in.State != ec2.ShuttingDown {

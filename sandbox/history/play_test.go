@@ -200,7 +200,7 @@ func newPlayer(t *testing.T, lifeboatd string, on Setting, args ...string) *Play
 	factor := timelimit.Factor(up)
 	delay := timelimit.Stretch(10*time.Second, factor) + faultDelay + time.Duration(on.Replicas-1)*leaseDelay
 	t.Logf("the sandbox came up in %s: what must happen may be %s late", up.Round(time.Millisecond), delay.Round(time.Second))
-	return &Player{Sandbox: sb, Observer: seen, Delay: delay, Karpenter: on.Karpenter, Stretch: func(sc *scenario.Scenario) {
+	return &Player{Sandbox: sb, Observer: seen, Delay: delay, Karpenter: on.Karpenter, Group: on.Group, Stretch: func(sc *scenario.Scenario) {
 		for i, step := range sc.Steps {
 			switch do := step.Do.(type) {
 			case scenario.CheckStatement:

@@ -40,6 +40,10 @@ func random(seed uint64, on Setting, faults []string, size int) History {
 	if on.Karpenter {
 		g.provision(&h)
 	}
+	noticed := h.Nodes
+	if on.Group {
+		noticed = g.group(&h)
+	}
 	for _, kind := range []string{"SpotInterruption", "ScheduledChange", "RebalanceRecommendation"} {
 		if g.chance(40) {
 			p := Policy{Name: fmt.Sprintf("p%d", len(h.Policies)), Kind: kind, Action: g.action(), Evict: g.chance(40)}
@@ -48,7 +52,7 @@ func random(seed uint64, on Setting, faults []string, size int) History {
 			h.Policies = append(h.Policies, p)
 		}
 	}
-	h.Events = append(g.notices(h.Nodes, 3*size), g.faults(faults)...)
+	h.Events = slices.Concat(h.Events, g.notices(noticed, 3*size), g.faults(faults))
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return h
 }
@@ -86,6 +90,20 @@ func (g generator) provision(h *History) {
 	for i := range w.Replicas {
 		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("k%d", i), Launched: true})
 	}
+}
+
+// group adds members of an Auto Scaling group, most often one of which leaves. It returns the nodes that get notices.
+func (g generator) group(h *History) (noticed []Node) {
+	team := g.chance(60)
+	for i := range g.between(2, 3) {
+		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("g%d", i), Member: true, Team: team})
+	}
+	if !g.chance(80) {
+		return h.Nodes
+	}
+	last := len(h.Nodes) - 1
+	h.Events = append(h.Events, Event{At: g.duration(100*time.Millisecond, lastEvent/2), Kind: Leave, Nodes: []string{h.Nodes[last].Name}})
+	return h.Nodes[:last]
 }
 
 func (g generator) workload(name string) Workload {

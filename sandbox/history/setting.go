@@ -11,6 +11,8 @@ type Setting struct {
 	Agents bool
 	// Karpenter launches some of the nodes.
 	Karpenter bool
+	// Group: some of the nodes are members of an Auto Scaling group with Lifeboat's lifecycle hooks.
+	Group bool
 }
 
 // Settings are all settings.
@@ -21,15 +23,20 @@ func Settings() []Setting {
 		{Name: "agents", Replicas: 1, Agents: true},
 		{Name: "two replicas and agents", Replicas: 2, Agents: true},
 		{Name: "Karpenter", Replicas: 1, Karpenter: true},
+		{Name: "Auto Scaling group", Replicas: 1, Group: true},
 	}
 }
 
 // sources are the sources of notices.
 func (s Setting) sources() string {
+	all := "sqs,ec2"
 	if s.Agents {
-		return "sqs,ec2,imds"
+		all += ",imds"
 	}
-	return "sqs,ec2"
+	if s.Group {
+		all += ",autoscaling"
+	}
+	return all
 }
 
 // SettingOf is the setting of a seed. It is an index of [Settings].

@@ -20,13 +20,14 @@ func (h History) Scenario() []byte {
 		b.WriteString("karpenter on\n")
 	}
 	for _, n := range h.Nodes {
-		if !n.Launched {
-			fmt.Fprintf(&b, "node %s zone=%s spot%s\n", n.Name, n.Zone, map[bool]string{true: " labels=team=web"}[n.Team])
+		if !n.Launched && !n.Member {
+			fmt.Fprintf(&b, "node %s zone=%s spot%s\n", n.Name, n.Zone, n.labels())
 		}
 	}
-	if own := len(h.Nodes) - h.launched(); own > 0 {
+	if own := len(h.Nodes) - h.launched() - len(h.members()); own > 0 {
 		fmt.Fprintf(&b, "wait nodes ready=%d within 90s\n", own)
 	}
+	h.group(&b)
 	if len(h.Policies) > 0 {
 		b.WriteString("apply policies.yaml\n")
 	}
@@ -51,6 +52,29 @@ func (h History) Scenario() []byte {
 		}
 	}
 	return []byte(b.String())
+}
+
+// group writes the Auto Scaling group, if there is one, and names its members.
+func (h History) group(b *strings.Builder) {
+	members := h.members()
+	if len(members) == 0 {
+		return
+	}
+	// The name of a deleted group is not used again soon.
+	fmt.Fprintf(b, "group web-%d desired=%d spot boot=1s%s\n", h.Seed, len(members), members[0].labels())
+	for _, n := range members {
+		fmt.Fprintf(b, "wait node %s launched within 2m\n", n.Name)
+	}
+	for _, n := range members {
+		fmt.Fprintf(b, "wait node %s ready within 90s\n", n.Name)
+	}
+}
+
+func (n Node) labels() string {
+	if n.Team {
+		return " labels=team=web"
+	}
+	return ""
 }
 
 func mapped[T any](all []T, f func(T) string) (out []string) {
@@ -86,6 +110,8 @@ func (e Event) line() string {
 		return "cancel " + nodes
 	case Spot:
 		return fmt.Sprintf("interrupt %s kind=spot notice=%s", nodes, e.Notice)
+	case Leave:
+		return "terminate " + nodes + " by=group"
 	case Scheduled:
 		return fmt.Sprintf("interrupt %s kind=scheduled notice=9h", nodes)
 	default:
