@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,38 @@ func TestFullEtcd(t *testing.T) {
 	r.reaches(in.ID, v1beta1.PhaseDrained, 2*time.Minute)
 	if err := r.client.Create(t.Context(), probe); err != nil {
 		t.Errorf("a write after the fault: %v", err)
+	}
+}
+
+// TestStoredBytesAreOfNow changes an object ten times: etcd keeps each, and only the last counts.
+func TestStoredBytesAreOfNow(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, sandbox.Options{Chaos: true, NoLifeboat: true})
+	target, err := chaos.Open(r.State().Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := func() int64 {
+		n, err := target.StoredBytes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const size = 512 << 10
+	before := stored()
+	big := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "big"}}
+	if err := r.client.Create(t.Context(), big); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		big.Data = map[string]string{"text": strings.Repeat(strconv.Itoa(i), size)}
+		if err := r.client.Update(t.Context(), big); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if grown := stored() - before; grown < size || grown > 4*size {
+		t.Errorf("an object of %d bytes that changed ten times takes %d", size, grown)
 	}
 }
 

@@ -24,11 +24,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/chaos"
 )
 
 const (
-	// Sizes make histories of 12 to 288 nodes, of which four in five are interrupted.
-	leastSize, mostSize = 4, 48
+	// Sizes make histories of 144 to 288 nodes, of which four in five are interrupted.
+	leastSize, mostSize = 24, 48
 	// soakTTL is how long lifeboatd keeps Interruptions.
 	soakTTL = 5 * time.Minute
 	// rest is how long nothing happens before the values are read.
@@ -156,10 +157,18 @@ func measured(t *testing.T, p *Player) (string, map[string]float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	target, err := chaos.Open(p.Sandbox.State().Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := target.StoredBytes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return fmt.Sprintf("%d-%d", p.Sandbox.State().Started.Unix(), part.PID), map[string]float64{
 		"goroutines": sum(own.String(), "go_goroutines", ""), "RssAnon": anonymous(t, part.PID), "open files": float64(len(files)),
 		"watches":       sum(string(api), "apiserver_longrunning_requests", `verb="WATCH"`),
-		"Interruptions": float64(len(records.Items)), "etcd": sum(string(api), "apiserver_storage_size_bytes", "") / (1 << 20),
+		"Interruptions": float64(len(records.Items)), "etcd": float64(stored) / (1 << 20),
 		// Events live for an hour, and so grow at first.
 		"objects": sum(string(api), "apiserver_resource_objects", "") - sum(string(api), "apiserver_resource_objects", `resource="events"`),
 	}
