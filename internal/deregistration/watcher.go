@@ -61,13 +61,20 @@ type State struct {
 	Known bool
 	// Groups are the ARNs of the target groups that may still send it new connections.
 	Groups []string
-	// Err is why AWS or the API server did not answer.
+	// Err is why AWS or the API server did not answer the last time. It is asked again, except after
+	// ErrRefused.
 	Err error
 }
 
+// ErrRefused is the error of a read that fails in the same way each time, until a person grants the
+// permission.
+var ErrRefused = errors.New("refused")
+
 // Settled reports whether the state is not read again: no target group sends new connections, or
-// there is no answer.
-func (s State) Settled() bool { return s.Err != nil || s.Known && len(s.Groups) == 0 }
+// reading is refused.
+func (s State) Settled() bool {
+	return errors.Is(s.Err, ErrRefused) || s.Err == nil && s.Known && len(s.Groups) == 0
+}
 
 // Names are the names of Groups, as a list for users.
 func (s State) Names() string {
@@ -142,7 +149,10 @@ func (w *Watcher) read(ctx context.Context) bool {
 	w.mu.Lock()
 	var changed []string
 	for id, e := range waiting {
-		next := State{Known: err == nil, Groups: registered[id], Err: err}
+		next := State{Known: true, Groups: registered[id]}
+		if err != nil {
+			next = State{Known: e.state.Known, Groups: e.state.Groups, Err: err}
+		}
 		if e.state.Settled() != next.Settled() || !slices.Equal(e.state.Groups, next.Groups) {
 			changed = append(changed, id)
 		}
@@ -223,8 +233,8 @@ func (w *Watcher) targets(ctx context.Context, arn string) ([]types.TargetHealth
 	case errors.As(err, &gone):
 		return nil, nil
 	case errors.As(err, &refused) && refused.ErrorCode() == "AccessDenied":
-		return nil, fmt.Errorf("describing the targets of target group %s: %s; lifeboatd's role needs elasticloadbalancing:DescribeTargetHealth (lifeboat aws iam --load-balancers)",
-			nameOf(arn), refused.ErrorCode())
+		return nil, fmt.Errorf("%w to describe the targets of target group %s: %s; lifeboatd's role needs elasticloadbalancing:DescribeTargetHealth (lifeboat aws iam --load-balancers)",
+			ErrRefused, nameOf(arn), refused.ErrorCode())
 	case err != nil:
 		return nil, fmt.Errorf("describing the targets of target group %s: %w", nameOf(arn), err)
 	}
@@ -249,7 +259,7 @@ func (w *Watcher) targetGroups(ctx context.Context) ([]string, error) {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		return nil, errors.New("lifeboatd may not list TargetGroupBindings: set the chart's value waitForDeregistration.enabled")
+		return nil, fmt.Errorf("%w to list TargetGroupBindings: set the chart's value waitForDeregistration.enabled", ErrRefused)
 	case err != nil:
 		return nil, fmt.Errorf("listing TargetGroupBindings: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,16 +197,19 @@ func TestInstancesOutsideOfGroups(t *testing.T) {
 	}
 }
 
+// Only a refusal ends a wait. After another error it is asked again.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prepare func(*region)
-		want    string
+		prepare   func(*region)
+		want      string
+		isRefused bool
 	}{
-		"denied":    {func(r *region) { r.server.Gate.Deny(service, action) }, "AccessDenied"},
-		"throttled": {func(r *region) { r.server.Gate.Throttle(service, action, -1) }, "Throttling"},
-		"no answer": {func(r *region) { r.server.Gate.Hang(service, action) }, "deadline exceeded"},
-		"no list":   {func(r *region) { r.listErr = errors.New("forbidden") }, "listing TargetGroupBindings: forbidden"},
+		"denied":       {func(r *region) { r.server.Gate.Deny(service, action) }, "AccessDenied", true},
+		"may not list": {func(r *region) { r.listErr = apierrors.NewForbidden(schema.GroupResource{}, "", nil) }, "waitForDeregistration.enabled", true},
+		"throttled":    {func(r *region) { r.server.Gate.Throttle(service, action, -1) }, "Throttling", false},
+		"no answer":    {func(r *region) { r.server.Gate.Hang(service, action) }, "deadline exceeded", false},
+		"no list":      {func(r *region) { r.listErr = errors.New("broken") }, "listing TargetGroupBindings: broken", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,10 +217,33 @@ func TestErrors(t *testing.T) {
 				c.prepare(r)
 				until := time.Now().Add(time.Minute)
 				r.State(r.instances[0], until)
-				if got := r.after(11*time.Second, until); got.Err == nil || !strings.Contains(got.Err.Error(), c.want) {
-					t.Errorf("got %+v, want %s", got, c.want)
+				got := r.after(11*time.Second, until)
+				if got.Err == nil || !strings.Contains(got.Err.Error(), c.want) || got.Settled() != c.isRefused {
+					t.Errorf("got %+v, settled %t; want %s, settled %t", got, got.Settled(), c.want, c.isRefused)
 				}
 			})
 		})
 	}
+}
+
+// Between two errors AWS says that the instance is registered. It does not count as deregistered then.
+func TestErrorKeepsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	inRegion(t, func(t *testing.T, r *region) {
+		until := time.Now().Add(time.Minute)
+		r.State(r.instances[0], until)
+		for _, isThrottled := range []bool{false, true, false} {
+			if isThrottled {
+				r.server.Gate.Throttle(service, action, 1)
+			}
+			got := r.after(4*time.Second, until)
+			if len(got.Groups) != 1 || got.Settled() || (got.Err != nil) != isThrottled {
+				t.Errorf("throttled %t: %+v", isThrottled, got)
+			}
+		}
+		r.must(r.server.States.ELB.Deregister(r.web, elb.Target{ID: r.instances[0], Port: 31000}))
+		if diff := cmp.Diff(deregistration.State{Known: true}, r.after(5*time.Second, until)); diff != "" {
+			t.Errorf("drains (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -198,7 +198,22 @@ func TestDeregistrationNeverComes(t *testing.T) {
 	}
 }
 
-// Without an answer of AWS pods do not wait, and the timeline says why, once.
+// If AWS does not answer for as long as pods wait, the timeline says why, once.
+func TestDeregistrationIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	throttled := func(b *balanced) { b.server.Gate.Throttle("elasticloadbalancing", "DescribeTargetHealth", -1) }
+	inBalanced(t, 30*time.Second, -1, throttled, func(b *balanced) {
+		if got := b.timeline(v1beta1.ReasonDeregistrationUnknown); len(got) != 1 || !strings.Contains(got[0], "Throttling") {
+			t.Errorf("timeline: %q", got)
+		}
+		b.wantStates(elb.Healthy)
+		if after := b.last.Sub(b.labelled); after < 28*time.Second || after > 40*time.Second {
+			t.Errorf("the last pod was asked to stop %s after the cordon, want about 30 s", after)
+		}
+	})
+}
+
+// If AWS refuses, pods do not wait, and the timeline says why, once.
 func TestDeregistrationUnknown(t *testing.T) {
 	t.Parallel()
 	denied := func(b *balanced) { b.server.Gate.Deny("elasticloadbalancing", "DescribeTargetHealth") }

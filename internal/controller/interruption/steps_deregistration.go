@@ -35,7 +35,7 @@ func (p *pass) endDeregistration() {
 	}
 	var reason, message string
 	switch seen := p.Targets.State(p.facts.in.Spec.InstanceID, gate.Until); {
-	case seen.Err != nil:
+	case seen.Err != nil && (seen.Settled() || !waits):
 		reason, message = v1beta1.ReasonDeregistrationUnknown, fmt.Sprintf("cannot read whether load balancers have deregistered the instance, so pods do not wait: %v", seen.Err)
 	case seen.Settled():
 		reason, message = v1beta1.ReasonDeregistered, "load balancers send no new connections to the instance"
