@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -39,7 +40,8 @@ type Player struct {
 	// Stretch adapts the time limits of a scenario to the machine. It may be nil.
 	Stretch func(*scenario.Scenario)
 
-	kube client.Client
+	kube  client.Client
+	began time.Time // of the history
 }
 
 // Judged is how much was judged: writes of all clients, pods, Lifeboat's requests that a pod stops, and
@@ -86,6 +88,7 @@ func (p *Player) Play(ctx context.Context, name string, text []byte, moment func
 	if err := p.Observer.Forget(); err != nil {
 		return Outcome{}, err
 	}
+	p.began = time.Now().Truncate(time.Second)
 	if _, err := scenario.Play(ctx, sc, p.Sandbox, moment); err != nil {
 		return Outcome{}, fmt.Errorf("playing %s: %w", name, err)
 	}
@@ -124,17 +127,31 @@ func skew(sc *scenario.Scenario) (most time.Duration) {
 // a world that stays as it is, so that a healthy history ends at once.
 func (p *Player) settle(ctx context.Context, skew time.Duration) (Outcome, error) {
 	for limit := time.Now().Add(p.Delay); time.Now().Before(limit); {
-		if o, err := p.judge(judge.Options{Delay: p.Delay, Skew: skew, End: time.Now().Add(2*p.Delay + time.Second)}); err != nil || len(o.Violations) == 0 {
+		if o, err := p.judge(ctx, judge.Options{Delay: p.Delay, Skew: skew, End: time.Now().Add(2*p.Delay + time.Second)}); err != nil || len(o.Violations) == 0 {
 			return o, err
 		}
 		if !sleep.For(ctx, settlePoll) {
 			return Outcome{}, context.Cause(ctx)
 		}
 	}
-	return p.judge(judge.Options{Delay: p.Delay, Skew: skew, End: time.Now()})
+	return p.judge(ctx, judge.Options{Delay: p.Delay, Skew: skew, End: time.Now()})
 }
 
-func (p *Player) judge(o judge.Options) (Outcome, error) {
+func (p *Player) judge(ctx context.Context, o judge.Options) (Outcome, error) {
+	var all v1beta1.InterruptionList
+	if err := p.kube.List(ctx, &all); err != nil {
+		return Outcome{}, fmt.Errorf("listing Interruptions: %w", err)
+	}
+	for i := range all.Items {
+		if all.Items[i].CreationTimestamp.Time.Before(p.began) {
+			continue // of an earlier history
+		}
+		text, err := json.Marshal(&all.Items[i])
+		if err != nil {
+			return Outcome{}, fmt.Errorf("encoding an Interruption: %w", err)
+		}
+		o.Records = append(o.Records, text)
+	}
 	seen, err := p.Observer.HistoryWith(o)
 	if err != nil {
 		return Outcome{}, err

@@ -41,6 +41,9 @@ type Options struct {
 	Skew time.Duration
 	// End is when the observation ended.
 	End time.Time
+	// Records are the Interruptions of this history that exist at its end. An API server that is killed
+	// has stored requests that it has not logged.
+	Records []json.RawMessage
 }
 
 func (o Options) complete() Options {
@@ -170,6 +173,11 @@ func NewHistory(requests []Request, cloud []CloudEvent, o Options) (*History, er
 		}
 		if err := h.replay(r); err != nil {
 			return nil, fmt.Errorf("%s %s %s/%s at %s: %w", r.Verb, r.Resource, r.Namespace, r.Name, r.Completed.Format(time.RFC3339Nano), err)
+		}
+	}
+	for _, text := range h.o.Records {
+		if err := h.addUnlogged(text); err != nil {
+			return nil, fmt.Errorf("the Interruptions at the end: %w", err)
 		}
 	}
 	return h, nil

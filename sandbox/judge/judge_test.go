@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"encoding/json"
 	"go/parser"
 	"go/token"
 	"path/filepath"
@@ -210,6 +211,31 @@ func TestKilledAPIServerLacksItsLastEntries(t *testing.T) {
 	later.change("interruptions", "i-a", `"creationTimestamp":"2026`, `"creationTimestamp":"2027`)
 	if len(later.judge()) == 0 {
 		t.Error("an Interruption that was created later does not break a promise")
+	}
+}
+
+// TestInterruptionThatIsNotInTheLog: the API server died before it logged any write of an Interruption. A
+// read at the end shows it.
+func TestInterruptionThatIsNotInTheLog(t *testing.T) {
+	t.Parallel()
+	s := healthy(t)
+	mentions := func(r Request) bool { return r.Resource == "interruptions" && r.Name == "i-b" }
+	first := slices.IndexFunc(s.requests, mentions)
+	created := s.requests[first].Received.Truncate(second).Format(time.RFC3339)
+	s.change("interruptions", "i-b", `"name":"i-b"`, `"name":"i-b","creationTimestamp":"`+created+`"`)
+	var last json.RawMessage
+	for _, r := range s.requests {
+		if mentions(r) && len(r.Object) > 0 {
+			last = r.Object
+		}
+	}
+	s.requests = slices.DeleteFunc(s.requests, mentions)
+	if !slices.ContainsFunc(s.judge(), func(v Violation) bool { return v.Rule == "foreign-nodes" }) {
+		t.Error("a node that is marked without an Interruption breaks no promise")
+	}
+	s.records = []json.RawMessage{last}
+	for _, v := range s.judge() {
+		t.Error(v)
 	}
 }
 

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"encoding/json"
 	"reflect"
 	"time"
 )
@@ -161,11 +162,23 @@ func (h *History) replayRecord(r Request) error {
 // requests that it has not logged. Nothing is known of its status.
 func missed(r Request, o record) versions[record] {
 	created := o.Metadata.CreationTimestamp
-	if r.Verb == "create" || created.IsZero() || !created.Before(r.Received.Truncate(time.Second)) {
+	creates := r.Verb == "create" || r.Subresource == "" && !created.Before(r.Received.Truncate(time.Second)) // or an apply
+	if creates || created.IsZero() || created.After(r.Received) {
 		return nil
 	}
 	first := record{Metadata: o.Metadata, Spec: o.Spec}
 	return versions[record]{{created, "", first}}
+}
+
+// addUnlogged adds an Interruption of which the log has nothing. Its status counts from its creation on: it
+// is not known when it was written.
+func (h *History) addUnlogged(text json.RawMessage) error {
+	var o record
+	if ok, err := decode(text, &o); !ok || err != nil || h.records[o.Metadata.Name] != nil {
+		return err
+	}
+	h.records[o.Metadata.Name] = &interruption{versions: versions[record]{{o.Metadata.CreationTimestamp, "", o}}}
+	return nil
 }
 
 func (h *History) replayClaim(r Request) error {

@@ -22,7 +22,8 @@ const (
 // story builds a history: what an API server and a cloud would have logged.
 type story struct {
 	t        *testing.T
-	skew     time.Duration // of Lifeboat's clock
+	skew     time.Duration     // of Lifeboat's clock
+	records  []json.RawMessage // at the end
 	requests []Request
 	cloud    []CloudEvent
 }
@@ -162,7 +163,7 @@ func (s *story) claim(at time.Duration, user, verb, name, instance, replaces str
 func (s *story) judge() []Violation {
 	s.t.Helper()
 	slices.SortStableFunc(s.requests, func(a, b Request) int { return a.Completed.Compare(b.Completed) })
-	h, err := NewHistory(s.requests, s.cloud, Options{End: begin.Add(10 * time.Minute), Skew: s.skew})
+	h, err := NewHistory(s.requests, s.cloud, Options{End: begin.Add(10 * time.Minute), Skew: s.skew, Records: s.records})
 	if err != nil {
 		s.t.Fatal(err)
 	}
