@@ -115,7 +115,7 @@ const (
 	// ReasonDeregistered: load balancers send no new connections to the instance.
 	ReasonDeregistered = "Deregistered"
 	// ReasonDeregistrationUnknown: AWS did not say whether load balancers still send connections to
-	// the instance, so pods do not wait.
+	// the instance, so pods do not wait any more.
 	ReasonDeregistrationUnknown = "DeregistrationUnknown"
 	// ReasonDeregistrationTimedOut: load balancers may still send connections to the instance, but
 	// the policy's time for that is over.

@@ -63,7 +63,7 @@ type InterruptionPolicySpec struct {
 	Terminations *Terminations `json:"terminations,omitempty"`
 	// WaitForDeregistration is for how long pods wait at most until load balancers send no new
 	// connections to the node's instance. It is for the target groups of TargetGroupBindings with
-	// target type instance. Pods do not wait past their last call, nor if AWS does not answer.
+	// target type instance. Pods do not wait past their last call, nor if AWS refuses to answer.
 	// Without it, pods do not wait.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="waitForDeregistration must be between 1s and 1h, such as 1m"
 	// +optional

@@ -107,15 +107,14 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err != nil {
 		return err
 	}
+	targets := deregistration.New(deregistration.Options{Reader: mgr.GetAPIReader(), Health: elb.NewFromConfig(cloud), Wake: offer(wanted)})
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, HookRunner: runner,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
-		Metrics: loopMetrics, Events: recorder,
+		Metrics: loopMetrics, Events: recorder, Targets: targets,
 		Clock: time.Now, Margin: c.Margin, SurgeDisabled: !c.Surge, Observe: c.Observe, TTL: c.TTL, FlushInterval: status.FlushInterval,
 	}
 	groups.addTo(&options, c)
-	targets := deregistration.New(deregistration.Options{Reader: mgr.GetAPIReader(), Health: elb.NewFromConfig(cloud), Wake: offer(wanted)})
-	options.Targets = targets
 	loop := interruption.New(options)
 	forget := func(node string) {
 		pods.Forget(node)

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
@@ -39,19 +38,12 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 
 // governed reports whether an InterruptionPolicy selects a node.
 func (d *doctorRun) governed(n *corev1.Node) bool {
-	return slices.ContainsFunc(d.policiesFound, func(p v1beta1.InterruptionPolicy) bool { return policy.Selects(&p, n) })
+	return policy.Of(d.policiesFound, n) != nil
 }
 
-// deregisters reports whether the policy of a node waits for load balancers, of those with the highest
-// priority the first by name.
+// deregisters reports whether the policy of a node waits for load balancers.
 func (d *doctorRun) deregisters(n *corev1.Node) bool {
-	var of *v1beta1.InterruptionPolicy
-	for i := range d.policiesFound {
-		p := &d.policiesFound[i]
-		if policy.Selects(p, n) && (of == nil || p.Spec.Priority > of.Spec.Priority || p.Spec.Priority == of.Spec.Priority && p.Name < of.Name) {
-			of = p
-		}
-	}
+	of := policy.Of(d.policiesFound, n)
 	return of != nil && of.Spec.WaitForDeregistration != nil
 }
 

@@ -148,3 +148,21 @@ func TestSelects(t *testing.T) {
 		t.Error("a policy that is not valid selects")
 	}
 }
+
+// TestOf: of valid policies that select the node, the highest priority counts, and then the name.
+func TestOf(t *testing.T) {
+	made := func(name, pool string, priority int32) v1beta1.InterruptionPolicy {
+		return selecting(named(name, priority), v1beta1.NodeSelector{NodePools: []string{pool}})
+	}
+	policies := []v1beta1.InterruptionPolicy{made("b", "db", 1), made("a", "db", 1), made("low", "db", 0), made("web", "web", 9)}
+	if got := policy.Of(policies, ofPool("db")); got == nil || got.Name != "a" {
+		t.Errorf("got %+v, want a", got)
+	}
+	policies[1].Spec.Rules = nil
+	if got := policy.Of(policies, ofPool("db")); got == nil || got.Name != "b" {
+		t.Errorf("got %+v, want b: a is invalid", got)
+	}
+	if got := policy.Of(policies, ofPool("cache")); got != nil {
+		t.Errorf("got %s for a pool without a policy", got.Name)
+	}
+}

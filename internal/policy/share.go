@@ -52,6 +52,17 @@ func Selects(p *v1beta1.InterruptionPolicy, node *corev1.Node) bool {
 	return !objects && len(Validate(p.Spec)) == 0
 }
 
+// Of returns the policy that selects a node: the valid one with the highest priority, then the first by
+// name; nil: none does.
+func Of(policies []v1beta1.InterruptionPolicy, node *corev1.Node) *v1beta1.InterruptionPolicy {
+	for _, p := range ranked(policies) {
+		if Selects(p, node) {
+			return p
+		}
+	}
+	return nil
+}
+
 // Share returns how many of the nodes a limit allows at the same time: a number, or a percentage
 // rounded up; at least one.
 func Share(limit intstr.IntOrString, of int) int {

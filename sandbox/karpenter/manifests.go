@@ -34,7 +34,7 @@ var roles embed.FS
 func RBAC(version string) ([]*unstructured.Unstructured, error) {
 	text, err := roles.ReadFile("manifests/rbac-" + version[:max(strings.LastIndexByte(version, '.'), 0)] + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("the roles of Karpenter %s are not in sandbox/karpenter/manifests: %w", version, err)
+		return nil, fmt.Errorf("the roles of Karpenter %s are not in sandbox/karpenter/manifests: run TestKarpenterHasRolesOfItsChart with -update: %w", version, err)
 	}
 	return read(text)
 }
