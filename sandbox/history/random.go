@@ -149,7 +149,8 @@ func (g generator) notices(nodes []Node, most int) (all []Event) {
 		if e.Kind == Scheduled && g.chance(50) {
 			all = append(all, Event{At: at + g.duration(time.Second, lastEvent), Kind: Cancel, Nodes: e.Nodes})
 		}
-		at += g.duration(100*time.Millisecond, lastEvent/time.Duration(most))
+		// Times are in tenths of a second, so the notices of very large histories go on after lastEvent.
+		at += g.duration(100*time.Millisecond, max(lastEvent/time.Duration(most), 200*time.Millisecond))
 	}
 	return all
 }

@@ -28,8 +28,6 @@ import (
 )
 
 const (
-	// Sizes make histories of 144 to 288 nodes, of which four in five are interrupted.
-	leastSize, mostSize = 24, 48
 	// soakTTL is how long lifeboatd keeps Interruptions.
 	soakTTL = 5 * time.Minute
 	// rest is how long nothing happens before the values are read.
@@ -64,8 +62,7 @@ func TestSoak(t *testing.T) {
 	}
 	faults := Settings()[0].faults(left)
 	play := func(seed uint64) Round {
-		size := leastSize + int(seed%(mostSize-leastSize+1))
-		return soakRound(t, p, random(seed, Settings()[0], faults, size))
+		return soakRound(t, p, large(seed, faults))
 	}
 	if seed, ok := number(t, "LIFEBOAT_SOAK_SEED"); ok {
 		if r := play(seed); len(r.Violations) > 0 {

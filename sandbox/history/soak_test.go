@@ -8,7 +8,32 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
 )
+
+// TestLargeHistoriesInterruptMostNodes makes a history of each size.
+func TestLargeHistoriesInterruptMostNodes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(mostSize - leastSize + 1) {
+		h := large(seed, Settings()[0].faults(skipped))
+		if _, err := scenario.Parse("large", h.Scenario()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		noticed, end := map[string]bool{}, time.Duration(0)
+		for _, e := range h.Events {
+			if e.interrupts() {
+				end = max(end, e.At)
+				for _, n := range e.Nodes {
+					noticed[n] = true
+				}
+			}
+		}
+		if 10*len(noticed) < 6*len(h.Nodes) || end > 2*lastEvent {
+			t.Errorf("seed %d: %d of %d nodes have a notice, the last after %s", seed, len(noticed), len(h.Nodes), end)
+		}
+	}
+}
 
 func TestSlopeHasItsConfidence(t *testing.T) {
 	t.Parallel()
