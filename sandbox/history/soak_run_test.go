@@ -39,7 +39,7 @@ var endsLifeboat = []string{"kill-lifeboatd", "down-lifeboatd", "oom-lifeboatd"}
 
 // TestSoak plays histories on one sandbox for LIFEBOAT_SOAK_TIME, and reads after each what must not
 // grow. LIFEBOAT_SOAK_DIR keeps the rounds: another run continues there. summary.md has the result.
-// LIFEBOAT_SOAK_SEED plays one history again.
+// LIFEBOAT_SOAK_SIZE makes smaller or larger histories. LIFEBOAT_SOAK_SEED plays one history again.
 func TestSoak(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	lasts, err := time.ParseDuration(os.Getenv("LIFEBOAT_SOAK_TIME"))
@@ -61,7 +61,11 @@ func TestSoak(t *testing.T) {
 		left[name] = "it ends the process that is measured"
 	}
 	faults := Settings()[0].faults(left)
+	size, sized := number(t, "LIFEBOAT_SOAK_SIZE")
 	play := func(seed uint64) Round {
+		if sized {
+			return soakRound(t, p, random(seed, Settings()[0], faults, int(size)))
+		}
 		return soakRound(t, p, large(seed, faults))
 	}
 	if seed, ok := number(t, "LIFEBOAT_SOAK_SEED"); ok {
