@@ -134,7 +134,7 @@ func Incomplete(denied []Permission) finding.Finding {
 	}
 	return finding.Finding{
 		Severity: finding.Broken, ID: RoleIncomplete, Object: "serviceaccount " + namespace + "/lifeboat-controller",
-		Problem: "the controller may not " + named + ": an interruption fails at the step that needs it",
+		Problem: "the controller may not " + named + ": an interruption cannot take the step that needs it",
 		Fix:     Upgrade(flags),
 	}
 }
