@@ -26,15 +26,16 @@ func Random(seed uint64) History {
 	return random(seed, on, on.faults(skipped), 1)
 }
 
-// random multiplies nodes, workloads and notices by size. A large history holds no pods for long.
+// random adds up the nodes, workloads and notices of as many histories as size says. A large history
+// holds no pods for long.
 func random(seed uint64, on Setting, faults []string, size int) History {
 	g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), agents: on.Agents}
 	g.holds = g.chance(25) && size == 1
 	h := History{Seed: seed}
-	for i := range g.between(3*size, 6*size) {
+	for i := range g.sum(size, 3, 6) {
 		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("n%d", i), Zone: "us-east-1" + string("abc"[i%3]), Team: g.chance(60)})
 	}
-	for i := range g.between(2*size, 5*size) {
+	for i := range g.sum(size, 2, 5) {
 		h.Workloads = append(h.Workloads, g.workload(fmt.Sprintf("w%d", i)))
 	}
 	if on.Karpenter {
@@ -67,6 +68,14 @@ type generator struct {
 
 // between is a number from least to most, inclusive.
 func (g generator) between(least, most int) int { return least + g.IntN(most-least+1) }
+
+// sum adds up numbers from least to most.
+func (g generator) sum(numbers, least, most int) (total int) {
+	for range numbers {
+		total += g.between(least, most)
+	}
+	return total
+}
 
 func (g generator) chance(percent int) bool { return g.IntN(100) < percent }
 

@@ -7,13 +7,9 @@ import (
 	"time"
 )
 
-// Sizes of a soak make histories of 156 to 504 nodes, of which two thirds to four fifths are interrupted.
-const leastSize, mostSize = 52, 84
-
-// large makes a history of a soak.
-func large(seed uint64, faults []string) History {
-	return random(seed, Settings()[0], faults, leastSize+int(seed%(mostSize-leastSize+1)))
-}
+// soakSize makes histories of about 270 nodes. All have the same size: memory and CPU follow it, and
+// would hide slopes.
+const soakSize = 60
 
 // Round is one history of a soak, and the state of lifeboatd and the control plane after it. No node
 // is left then.

@@ -62,11 +62,11 @@ func TestSoak(t *testing.T) {
 	}
 	faults := Settings()[0].faults(left)
 	size, sized := number(t, "LIFEBOAT_SOAK_SIZE")
+	if !sized {
+		size = soakSize
+	}
 	play := func(seed uint64) Round {
-		if sized {
-			return soakRound(t, p, random(seed, Settings()[0], faults, int(size)))
-		}
-		return soakRound(t, p, large(seed, faults))
+		return soakRound(t, p, random(seed, Settings()[0], faults, int(size)))
 	}
 	if seed, ok := number(t, "LIFEBOAT_SOAK_SEED"); ok {
 		if r := play(seed); len(r.Violations) > 0 {

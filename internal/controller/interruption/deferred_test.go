@@ -187,8 +187,18 @@ func TestExpectations(t *testing.T) {
 	if e.LastWrite("a") != start || !e.LastWrite("b").IsZero() {
 		t.Errorf("last writes %s, %s", e.LastWrite("a"), e.LastWrite("b"))
 	}
-	e.forget("a")
-	if len(e.objects) > 0 {
-		t.Error("it is not forgotten")
+}
+
+// TestExpectationsOfManyNodesEnd replaces a version of each of many nodes, once.
+func TestExpectationsOfManyNodesEnd(t *testing.T) {
+	var e expectations
+	for i := range 1000 {
+		e.Replaced(fmt.Sprint("node-", i), "1", start.Add(time.Duration(i)*time.Second))
+		if limit := 2 * int(writesKept/time.Second); len(e.objects) > limit {
+			t.Fatalf("%d entries after %d nodes", len(e.objects), i+1)
+		}
+	}
+	if !e.isStale("node-999", "1", start.Add(1000*time.Second)) {
+		t.Error("a new expectation was removed")
 	}
 }

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,12 +11,17 @@ import (
 // stale. The watch delivers the next version long before.
 const expectationTimeout = 5 * time.Second
 
+// writesKept is how long a replaced version is remembered. It is longer than
+// expectationTimeout and status.FlushInterval, so nothing asks for older ones.
+const writesKept = time.Minute
+
 // expectations remembers which versions of objects this process has replaced. A
 // pass against such a version would repeat its work: the cache is stale. Best
 // effort: after a restart the worst case is one conflict error.
 type expectations struct {
 	mu      sync.Mutex
 	objects map[string]replacedVersions // by name
+	pruned  time.Time                   // when old entries were last removed
 }
 
 type replacedVersions struct {
@@ -29,6 +35,10 @@ func (e *expectations) Replaced(name, version string, now time.Time) {
 	defer e.mu.Unlock()
 	known := e.objects[name]
 	set(&e.objects, name, replacedVersions{append(known.versions, version), now})
+	if now.Sub(e.pruned) >= writesKept {
+		maps.DeleteFunc(e.objects, func(_ string, r replacedVersions) bool { return now.Sub(r.last) >= writesKept })
+		e.pruned = now
+	}
 }
 
 // isStale reports whether this process has replaced a version. A version that it
@@ -48,17 +58,11 @@ func (e *expectations) isStale(name, version string, now time.Time) bool {
 	return false
 }
 
-// LastWrite is when this process last replaced a version of an object; zero: never.
+// LastWrite is when this process last replaced a version of an object; zero: not in the last minute.
 func (e *expectations) LastWrite(name string) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.objects[name].last
-}
-
-func (e *expectations) forget(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.objects, name)
 }
 
 // set writes to a map and makes it first where that is necessary.

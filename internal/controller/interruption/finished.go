@@ -31,6 +31,5 @@ func (c *Controller) expire(ctx context.Context, in *v1beta1.Interruption, now t
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("deleting the finished Interruption: %w", err)
 	}
-	c.records.forget(in.Name)
 	return reconcile.Result{}, nil
 }

@@ -99,7 +99,6 @@ func (l *controllerProcess) ownerChanged(model.Change) {
 func (l *controllerProcess) recordChanged(c model.Change) {
 	if c.New == nil {
 		l.loop.barrier.forget(c.Key.Name)
-		l.loop.records.forget(c.Key.Name)
 	} else {
 		l.loop.barrier.observe(c.Old, c.New, l.run.c.Now())
 	}
