@@ -21,6 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/tracing"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -46,6 +47,7 @@ func metricTables() []metricTable {
 		{"Hooks and notifications", runner.Definitions()},
 		{"Auto Scaling groups", append(groupcontroller.Definitions(), groupcache.Definitions()...)},
 		{"Launches", instancelaunch.Definitions()},
+		{"Kubernetes Events", events.Definitions()},
 		{"Tracing", tracing.Definitions()},
 		{"Requests to AWS", awsmetrics.Definitions()},
 		{"The build", metric.Definitions()},

@@ -96,11 +96,10 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err != nil {
 		return err
 	}
-	limited, err := kubernetes.NewForConfig(events.Limit(withProtobuf(mgr.GetConfig())))
+	recorder, err := newEventRecorder(mgr)
 	if err != nil {
 		return err
 	}
-	recorder := events.NewRecorder(limited.EventsV1(), mgr.GetScheme())
 	owners := ownercache.New(ctx, kube, notify(ctx, changed))
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
 	claims, err := watchClaims(ctx, mgr, replaced, orphaned)
@@ -180,6 +179,16 @@ func offer(to chan<- event.TypedGenericEvent[string]) func(name string) {
 		default:
 		}
 	}
+}
+
+// newEventRecorder returns the writer of Kubernetes Events, with its metrics.
+func newEventRecorder(mgr ctrl.Manager) (*events.Recorder, error) {
+	limited, err := kubernetes.NewForConfig(events.Limit(withProtobuf(mgr.GetConfig())))
+	if err != nil {
+		return nil, err
+	}
+	recorder := events.NewRecorder(limited.EventsV1(), mgr.GetScheme())
+	return recorder, recorder.Register(metrics.Registry)
 }
 
 var watchedNodes = metric.Definition{

@@ -3,9 +3,9 @@
 package history
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -30,8 +30,10 @@ import (
 const (
 	// soakTTL is how long lifeboatd keeps Interruptions.
 	soakTTL = 5 * time.Minute
-	// rest is how long nothing happens before the values are read.
-	rest = 10 * time.Second
+	// rest is how long nothing happens before the values are read, after all Events are written. Events
+	// that wait fill memory: some thousand after a large history.
+	rest       = 10 * time.Second
+	eventLimit = 8 * time.Minute
 )
 
 // endsLifeboat are faults that end lifeboatd, and with it the run that is measured.
@@ -114,9 +116,7 @@ func soakRound(t *testing.T, p *Player, h History) Round {
 	if err := p.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !sleep.For(t.Context(), rest) {
-		t.Fatal(context.Cause(t.Context()))
-	}
+	awaitEvents(t, p)
 	r.Time = time.Now()
 	r.Run, r.Values = measured(t, p)
 	t.Logf("seed %d: %d Interruptions, %d requests to stop, %d broken promises, %s: %v", h.Seed, r.Records, r.Asks, len(r.Violations), time.Since(began).Round(time.Second), r.Values)
@@ -127,6 +127,34 @@ func soakRound(t *testing.T, p *Player, h History) Round {
 		t.Logf("the history:\n%s", h.Scenario())
 	}
 	return r
+}
+
+// awaitEvents waits until lifeboatd has written all Events, and rests.
+func awaitEvents(t *testing.T, p *Player) {
+	t.Helper()
+	part := lifeboatdPart(t, p)
+	for limit := time.Now().Add(eventLimit); sum(metricsOf(t, part), "lifeboat_waiting_events", "") > 0; {
+		if time.Now().After(limit) || !sleep.For(t.Context(), time.Second) {
+			t.Fatalf("Events still wait after %s", eventLimit)
+		}
+	}
+	if !sleep.For(t.Context(), rest) {
+		t.Fatal(context.Cause(t.Context()))
+	}
+}
+
+func metricsOf(t *testing.T, lifeboatd sandbox.Part) string {
+	t.Helper()
+	resp, err := http.Get(lifeboatd.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s of lifeboatd's metrics: %v", resp.Status, err)
+	}
+	return string(text)
 }
 
 // measured returns the run and its values.
@@ -141,15 +169,7 @@ func measured(t *testing.T, p *Player) (string, map[string]float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Get(part.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var own strings.Builder
-	if _, err := bufio.NewReader(resp.Body).WriteTo(&own); err != nil {
-		t.Fatal(err)
-	}
+	own := metricsOf(t, part)
 	var records v1beta1.InterruptionList
 	if err := p.kube.List(t.Context(), &records); err != nil {
 		t.Fatal(err)
@@ -167,7 +187,7 @@ func measured(t *testing.T, p *Player) (string, map[string]float64) {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d-%d", p.Sandbox.State().Started.Unix(), part.PID), map[string]float64{
-		"goroutines": sum(own.String(), "go_goroutines", ""), "RssAnon": anonymous(t, part.PID), "open files": float64(len(files)),
+		"goroutines": sum(own, "go_goroutines", ""), "RssAnon": anonymous(t, part.PID), "open files": float64(len(files)),
 		"watches":       sum(string(api), "apiserver_longrunning_requests", `verb="WATCH"`),
 		"Interruptions": float64(len(records.Items)), "etcd": float64(stored) / (1 << 20),
 		// Events live for an hour, and so grow at first.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,6 +61,7 @@ type Recorder struct {
 	queue    chan *eventsv1.Event
 	seed     maphash.Seed
 	series   map[uint64]*series // only Start's goroutine uses it
+	dropped  *prometheus.CounterVec
 }
 
 // series is an Event that was written, and how often it was repeated.
@@ -79,6 +81,7 @@ func NewRecorder(client typedeventsv1.EventsGetter, scheme *runtime.Scheme) *Rec
 	return &Recorder{
 		client: client, scheme: scheme, instance: controllerName + "-" + host,
 		queue: make(chan *eventsv1.Event, maxQueued), seed: maphash.MakeSeed(), series: map[uint64]*series{},
+		dropped: droppedTotal.NewCounters(),
 	}
 }
 
@@ -106,6 +109,7 @@ func (r *Recorder) Eventf(about, related runtime.Object, typ, reason, action, no
 	select {
 	case r.queue <- event:
 	default:
+		r.dropped.WithLabelValues(droppedQueueFull).Inc()
 		log.Log.V(1).Info("dropped an Event: the queue is full", "reason", reason, "object", regarding.Name)
 	}
 }
@@ -175,6 +179,7 @@ func (r *Recorder) write(ctx context.Context, event *eventsv1.Event) {
 			return
 		}
 		if !retriable(err) {
+			r.dropped.WithLabelValues(droppedRefused).Inc()
 			log.FromContext(ctx).Error(err, "cannot write an Event", "reason", event.Reason, "object", event.Regarding.Name)
 			return
 		}
@@ -184,6 +189,7 @@ func (r *Recorder) write(ctx context.Context, event *eventsv1.Event) {
 		case <-time.After(retryDelay):
 		}
 	}
+	r.dropped.WithLabelValues(droppedNoAnswer).Inc()
 	log.FromContext(ctx).Info("dropped an Event: the API server did not answer", "reason", event.Reason, "object", event.Regarding.Name)
 }
 

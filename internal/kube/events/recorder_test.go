@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -143,6 +146,47 @@ func TestRejectedEventIsNotRetried(t *testing.T) {
 	if len(written) != 0 || len(verbs) != 1 {
 		t.Errorf("%d requests for an Event that is forbidden, want 1", len(verbs))
 	}
+}
+
+// TestMetrics fills the queue of a Recorder whose first Event the API server refuses.
+func TestMetrics(t *testing.T) {
+	const queued = 8192
+	registry := prometheus.NewRegistry()
+	expect := func(waiting, full, refused int) {
+		t.Helper()
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
+# HELP lifeboat_dropped_events_total Kubernetes Events that were not written, by reason: queueFull, noAnswer (of the API server) or refused.
+# TYPE lifeboat_dropped_events_total counter
+lifeboat_dropped_events_total{reason="noAnswer"} 0
+lifeboat_dropped_events_total{reason="queueFull"} %d
+lifeboat_dropped_events_total{reason="refused"} %d
+# HELP lifeboat_waiting_events Kubernetes Events that wait until they are written. Lifeboat writes at most 20 a second, and keeps 8192.
+# TYPE lifeboat_waiting_events gauge
+lifeboat_waiting_events %d
+`, full, refused, waiting))); err != nil {
+			t.Error(err)
+		}
+	}
+	tries := 0
+	write(t, func() error {
+		if tries++; tries == 1 {
+			return apierrors.NewForbidden(eventsv1.Resource("events"), "", nil)
+		}
+		time.Sleep(time.Minute)
+		return nil
+	}, func(r *events.Recorder) {
+		if err := r.Register(registry); err != nil {
+			t.Fatal(err)
+		}
+		evict(r, "refused")
+		evict(r, "slow")
+		expect(0, 0, 1)
+		for i := range queued + 3 {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i)}}
+			r.Eventf(pod, nil, "Normal", "Evicted", "Evict", "goes")
+		}
+		expect(queued, 3, 1)
+	})
 }
 
 func TestShutdownEventsAreWritten(t *testing.T) {
