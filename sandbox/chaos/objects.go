@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -66,13 +67,26 @@ func (t *Target) unstick(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range pods.Items {
-		pod := &pods.Items[i]
-		before := pod.DeepCopy()
-		if controllerutil.RemoveFinalizer(pod, finalizer) {
-			errs = append(errs, client.IgnoreNotFound(t.kube.Patch(ctx, pod, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))))
+		if controllerutil.ContainsFinalizer(&pods.Items[i], finalizer) {
+			errs = append(errs, t.removeFinalizer(ctx, client.ObjectKeyFromObject(&pods.Items[i])))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeFinalizer retries after a conflict: the pod may be about to stop.
+func (t *Target) removeFinalizer(ctx context.Context, key client.ObjectKey) error {
+	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var pod corev1.Pod
+		if err := t.kube.Get(ctx, key, &pod); err != nil {
+			return err
+		}
+		before := pod.DeepCopy()
+		if !controllerutil.RemoveFinalizer(&pod, finalizer) {
+			return nil
+		}
+		return t.kube.Patch(ctx, &pod, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	}))
 }
 
 // vanishing deletes a Node. Its undo registers it as a kubelet does, without what others have added.

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // cluster is a target with objects, and without processes.
@@ -47,6 +49,50 @@ func current(t *testing.T, target *Target, was *unstructured.Unstructured) map[s
 		t.Fatal(err)
 	}
 	return now.Object["spec"].(map[string]any)
+}
+
+// TestStuckPodsAreReleasedAfterConflict changes a pod before each first write of the undo.
+func TestStuckPodsAreReleasedAfterConflict(t *testing.T) {
+	t.Parallel()
+	var pods []client.Object
+	for i := range 20 {
+		pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i)}})
+	}
+	target := cluster(t, pods...)
+	undo := startOn(t, target, "stuck-pods", 1)
+	changed := map[string]bool{}
+	inner, _ := target.kube.(client.WithWatch)
+	target.kube = interceptor.NewClient(inner, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if !changed[o.GetName()] {
+				changed[o.GetName()] = true
+				var pod corev1.Pod
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o), &pod); err != nil {
+					return err
+				}
+				pod.Labels = map[string]string{"changed": "true"}
+				if err := c.Update(ctx, &pod); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, o, patch, options...)
+		},
+	})
+	if err := undo(); err != nil {
+		t.Fatal(err)
+	}
+	var left corev1.PodList
+	if err := target.kube.List(t.Context(), &left); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range left.Items {
+		if len(pod.Finalizers) > 0 {
+			t.Errorf("pod %s has finalizers %v", pod.Name, pod.Finalizers)
+		}
+	}
+	if len(changed) == 0 {
+		t.Error("no pod was stuck")
+	}
 }
 
 func TestSpecsChangeAndComeBack(t *testing.T) {
