@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -74,19 +73,17 @@ func (t *Target) unstick(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeFinalizer retries after a conflict: the pod may be about to stop.
+// removeFinalizer reads the pod again: while many are released, those that were listed change.
 func (t *Target) removeFinalizer(ctx context.Context, key client.ObjectKey) error {
-	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		var pod corev1.Pod
-		if err := t.kube.Get(ctx, key, &pod); err != nil {
-			return err
-		}
-		before := pod.DeepCopy()
-		if !controllerutil.RemoveFinalizer(&pod, finalizer) {
-			return nil
-		}
-		return t.kube.Patch(ctx, &pod, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	}))
+	var pod corev1.Pod
+	if err := t.kube.Get(ctx, key, &pod); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := pod.DeepCopy()
+	if !controllerutil.RemoveFinalizer(&pod, finalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(t.kube.Patch(ctx, &pod, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // vanishing deletes a Node. Its undo registers it as a kubelet does, without what others have added.

@@ -67,6 +67,9 @@ func TestSoak(t *testing.T) {
 	if !sized {
 		size = soakSize
 	}
+	if size < 1 || size > 1000 {
+		t.Fatal("LIFEBOAT_SOAK_SIZE must be from 1 to 1000")
+	}
 	play := func(seed uint64) Round {
 		return soakRound(t, p, random(seed, Settings()[0], faults, int(size)))
 	}
