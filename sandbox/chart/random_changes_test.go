@@ -4,6 +4,7 @@ package chart_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -81,7 +82,12 @@ func interruptionChanges() []change[*v1beta1.Interruption] {
 
 // newID returns the id of a notice that the list does not have.
 func newID(s *v1beta1.InterruptionSpec) string {
-	return "new-" + string(rune('a'+len(s.Notices)))
+	for i := 0; ; i++ {
+		id := fmt.Sprint("new-", i)
+		if !slices.ContainsFunc(s.Notices, func(n v1beta1.Notice) bool { return n.ID == id }) {
+			return id
+		}
+	}
 }
 
 // claimWrites has Karpenter, and another user, delete and update NodeClaims.

@@ -136,7 +136,7 @@ func soakRound(t *testing.T, p *Player, h History) Round {
 func awaitEvents(t *testing.T, p *Player) {
 	t.Helper()
 	part := lifeboatdPart(t, p)
-	for limit := time.Now().Add(eventLimit); sum(metricsOf(t, part), "lifeboat_waiting_events", "") > 0; {
+	for limit := time.Now().Add(eventLimit); sum(t, metricsOf(t, part), "lifeboat_waiting_events", "") > 0; {
 		if time.Now().After(limit) || !sleep.For(t.Context(), time.Second) {
 			t.Fatalf("Events still wait after %s", eventLimit)
 		}
@@ -190,11 +190,11 @@ func measured(t *testing.T, p *Player) (string, map[string]float64) {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d-%d", p.Sandbox.State().Started.Unix(), part.PID), map[string]float64{
-		"goroutines": sum(own, "go_goroutines", ""), "RssAnon": anonymous(t, part.PID), "open files": float64(len(files)),
-		"watches":       sum(string(api), "apiserver_longrunning_requests", `verb="WATCH"`),
+		"goroutines": sum(t, own, "go_goroutines", ""), "RssAnon": anonymous(t, part.PID), "open files": float64(len(files)),
+		"watches":       sum(t, string(api), "apiserver_longrunning_requests", `verb="WATCH"`),
 		"Interruptions": float64(len(records.Items)), "etcd": float64(stored) / (1 << 20),
 		// Events live for an hour, and so grow at first.
-		"objects": sum(string(api), "apiserver_resource_objects", "") - sum(string(api), "apiserver_resource_objects", `resource="events"`),
+		"objects": sum(t, string(api), "apiserver_resource_objects", "") - sum(t, string(api), "apiserver_resource_objects", `resource="events"`),
 	}
 }
 
@@ -210,7 +210,9 @@ func lifeboatdPart(t *testing.T, p *Player) sandbox.Part {
 }
 
 // sum adds the series of a metric whose labels contain a text.
-func sum(metrics, name, labels string) (total float64) {
+func sum(t *testing.T, metrics, name, labels string) (total float64) {
+	t.Helper()
+	found := false
 	for line := range strings.Lines(metrics) {
 		if !strings.HasPrefix(line, name+"{") && !strings.HasPrefix(line, name+" ") || !strings.Contains(line, labels) {
 			continue
@@ -218,7 +220,11 @@ func sum(metrics, name, labels string) (total float64) {
 		fields := strings.Fields(line)
 		if v, err := strconv.ParseFloat(fields[len(fields)-1], 64); err == nil {
 			total += v
+			found = true
 		}
+	}
+	if !found {
+		t.Fatalf("no metric %s{%s}: was it renamed?", name, labels)
 	}
 	return total
 }

@@ -93,22 +93,22 @@ func (r *Recorder) Rounds(ctx context.Context, n int) {
 // settling is how long Settle waits at most.
 const settling = time.Minute
 
-// Settle waits until lifeboatd has seen the end of the last lifecycle action. It reads Auto Scaling
-// groups at intervals.
+// Settle waits until lifeboatd has seen the end of the last lifecycle action, and EC2 agrees with the
+// notices. lifeboatd reads Auto Scaling groups at intervals, and the EC2 API is eventually consistent.
 func (r *Recorder) Settle(ctx context.Context) {
-	for end := time.Now().Add(settling); time.Now().Before(end) && r.pending() && sleep.For(ctx, interval); {
+	for end := time.Now().Add(settling); time.Now().Before(end) && r.unsettled() && sleep.For(ctx, interval); {
 	}
 }
 
-var pendingAction = regexp.MustCompile(`(?m)^lifeboat_nodegroup_oldest_pending_action_seconds\{.*\} (?:[1-9]|0\.)`)
+var transient = regexp.MustCompile(`(?m)^lifeboat_(?:nodegroup_oldest_pending_action_seconds\{.*\}|uncorroborated) (?:[1-9]|0\.)`)
 
-// pending reports whether a process exports a pending lifecycle action.
-func (r *Recorder) pending() bool {
+// unsettled reports whether lifeboatd exports a pending lifecycle action, or facts that do not agree.
+func (r *Recorder) unsettled() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range slices.Backward(r.recording) {
 		if s.Labels["instance"] == controller {
-			return pendingAction.MatchString(s.Text)
+			return transient.MatchString(s.Text)
 		}
 	}
 	return false
