@@ -68,6 +68,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 		update.SetConflict(facts.conflict)
 		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
 	}
+	if facts.staleNodes {
+		return reconcile.Result{RequeueAfter: requeueCache}, nil
+	}
 	decision, ok := facts.decide(c.Observe)
 	if !ok {
 		return undecided(update, facts), nil

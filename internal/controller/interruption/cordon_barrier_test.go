@@ -66,6 +66,19 @@ func TestBarrierWaitsForOtherNodes(t *testing.T) {
 			joined.Generation = 2
 			b.observe(arriving("b"), joined, start.Add(time.Minute))
 		}, after: time.Minute, received: time.Minute, cordoned: none},
+		"another, which is only marked, gets a second notice": {build: func(b *cordonBarrier) {
+			marked := arriving("b")
+			marked.Status.Decision, marked.Status.LastNoticeID = &v1beta1.Decision{Action: v1beta1.ActionNotify}, "spot-1"
+			b.observe(nil, marked, start)
+			joined := marked.DeepCopy()
+			joined.Generation, joined.Spec.Notices = 2, append(joined.Spec.Notices, rebalance())
+			b.observe(marked, joined, start)
+		}, after: time.Second, cordoned: none, waits: true},
+		"another is only marked": {build: func(b *cordonBarrier) {
+			marked := arriving("b")
+			marked.Status.Decision, marked.Status.LastNoticeID = &v1beta1.Decision{Action: v1beta1.ActionNotify}, "spot-1"
+			b.observe(nil, marked, start)
+		}, after: time.Second, cordoned: none},
 		"the other cannot be cordoned": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("b"), start)
 		}, after: barrierTimeout, received: barrierTimeout, cordoned: none},

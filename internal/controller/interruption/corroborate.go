@@ -78,17 +78,17 @@ func (v *verdicts) get(key string, now time.Time, ask func() corroborate.Verdict
 	return verdict
 }
 
-// expiry is when the verdict under a key is too old.
-func (v *verdicts) expiry(key string) time.Time {
+// expiry is when the verdict under a key is too old, and whether facts have not agreed for several
+// questions.
+func (v *verdicts) expiry(key string) (at time.Time, lasts bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	last := v.known[key]
-	return last.at.Add(last.ttl)
+	return last.at.Add(last.ttl), last.ttl >= verdictTTL
 }
 
-// standing returns the last verdict about an instance that did not agree, until it is asked for
-// again or is too old.
-func (v *verdicts) standing(instanceID string, now time.Time) *corroborate.Verdict {
+// lastDisagreement returns the last verdict about an instance if it did not agree and is not too old.
+func (v *verdicts) lastDisagreement(instanceID string, now time.Time) *corroborate.Verdict {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var last *timedVerdict
@@ -109,7 +109,7 @@ func (p *pass) doubt() *corroborate.Verdict {
 	if p.outcome.Uncorroborated != nil {
 		return p.outcome.Uncorroborated
 	}
-	v := p.verdicts.standing(p.facts.in.Spec.InstanceID, p.facts.now)
+	v := p.verdicts.lastDisagreement(p.facts.in.Spec.InstanceID, p.facts.now)
 	if v != nil && p.outcome.Waits == "" {
 		p.outcome.Waits = waitsForFacts + v.Why
 	}
@@ -123,7 +123,7 @@ func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Ver
 	if f.node == nil || !f.saysGone() {
 		return nil
 	}
-	v := c.verdicts.get("gone/"+f.in.Spec.InstanceID, f.now, func() corroborate.Verdict {
+	v := c.verdicts.get(goneKey(f.in), f.now, func() corroborate.Verdict {
 		if c.Cloud == nil {
 			return corroborate.Verdict{Answer: corroborate.Unknown, Why: "this controller has no cloud to confirm that the instance is gone"}
 		}
@@ -138,6 +138,22 @@ func (c *Controller) unconfirmed(ctx context.Context, f *facts) *corroborate.Ver
 	}
 	return &v
 }
+
+// requeueForGone requests a pass that asks EC2 again whether the instance is gone. Until then another
+// notice decides. The status says so only if EC2 contradicts for long: it often lags a moment behind.
+func (p *pass) requeueForGone() {
+	if p.facts.gone == nil {
+		return
+	}
+	at, lasts := p.verdicts.expiry(goneKey(p.facts.in))
+	p.outcome.requeueAt(at)
+	if lasts {
+		p.outcome.Uncorroborated = p.facts.gone
+	}
+}
+
+// goneKey is the key of the verdict whether the instance is gone.
+func goneKey(in *v1beta1.Interruption) string { return "gone/" + in.Spec.InstanceID }
 
 // isTerminating reports whether EC2 confirms that the instance terminates, as it was asked to.
 func (p *pass) isTerminating(ctx context.Context) bool {
@@ -190,7 +206,8 @@ func (p *pass) corroborated(ctx context.Context, claim *corroborate.Claim, n *v1
 		return true
 	}
 	p.outcome.Uncorroborated = &v
-	p.outcome.wait(p.verdicts.expiry(key), waitsForFacts+v.Why)
+	at, _ := p.verdicts.expiry(key)
+	p.outcome.wait(at, waitsForFacts+v.Why)
 	return false
 }
 
@@ -221,4 +238,22 @@ func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim, n *v1b
 		return v
 	}
 	return corroborate.Genuine(n, p.facts.in.Spec.Notices, i)
+}
+
+// newRecord is for how long an Interruption is new. The replica that recorded it knew its node, and
+// the cache of this one may be older.
+const newRecord = 10 * time.Second
+
+// lacksNode reports whether the node of a new Interruption exists, although the cache lacks it. Without
+// this, the Interruption would be completed as that of a node that is gone.
+func (c *Controller) lacksNode(ctx context.Context, in *v1beta1.Interruption, now time.Time) (bool, error) {
+	if in.Spec.NodeUID == "" || c.Live == nil || now.Sub(in.CreationTimestamp.Time) >= newRecord {
+		return false, nil
+	}
+	var node corev1.Node
+	err := c.Live.Get(ctx, client.ObjectKey{Name: in.Spec.NodeName}, &node)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the node past the cache: %w", err)
+	}
+	return err == nil && node.UID == in.Spec.NodeUID, nil
 }

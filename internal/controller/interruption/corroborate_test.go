@@ -175,6 +175,27 @@ func TestContradictedNoticeDelaysNoOther(t *testing.T) {
 	}
 }
 
+// EC2 is asked again although another notice decides, and the status says so if that lasts.
+func TestContradictedNoticeIsAskedAgain(t *testing.T) {
+	w := newWorld(t, recordOf(spot(), stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	if w.wake == 0 || w.wake > firstRetry || w.doubt() != "" {
+		t.Fatalf("asks again in %s, doubt %q", w.wake, w.doubt())
+	}
+	for range 5 {
+		w.settle(w.wake)
+	}
+	if w.doubt() != v1beta1.ReasonContradicted {
+		t.Errorf("doubt %q", w.doubt())
+	}
+	w.silence()
+	w.ec2 = map[string]cloud.Instance{instance: {State: "terminated"}}
+	w.settle(w.wake)
+	if _, ok := w.deletions["web-1"]; !ok || w.doubt() != "" {
+		t.Errorf("deleted %v, doubt %q", w.deletions, w.doubt())
+	}
+}
+
 // Neither an agent nor the queue can have a node deleted: only the group's state shows that its
 // instance returns to the warm pool.
 func TestUnconfirmedNoticeReturnsNoInstance(t *testing.T) {

@@ -1,9 +1,13 @@
 package interruption
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -93,5 +97,31 @@ func TestPodsOfReturnedNodeAreNotLost(t *testing.T) {
 	w.settle(2 * time.Minute)
 	if got := reasons(w.record().Status); !slices.Contains(got, v1beta1.ReasonProtectionOverridden) {
 		t.Errorf("the override at its last call is not in the timeline: %v", got)
+	}
+}
+
+// noNodes is a cache without nodes.
+type noNodes struct{}
+
+func (noNodes) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
+
+// The replica that recorded the notice knows a new node, which the cache of the leader lacks.
+func TestNewNodeThatTheCacheLacks(t *testing.T) {
+	t.Parallel()
+	in := recordOf(spot())
+	in.CreationTimestamp, in.Spec.NodeUID = metav1.NewTime(start), "uid-a"
+	a := node("a", instance)
+	a.UID = "uid-a"
+	w := newWorld(t, in, a)
+	w.loop.Live = w.client
+	w.loop.Nodes = noNodes{}
+	w.settle(time.Second)
+	if w.record().Status.CompletionTime != nil || w.wake == 0 {
+		t.Fatalf("completed as that of a node that is gone: %+v", w.record().Status)
+	}
+	w.remove(w.node())
+	w.settle(time.Second)
+	if w.record().Status.CompletionTime == nil {
+		t.Errorf("not completed although the node is gone: %+v", w.record().Status)
 	}
 }

@@ -52,7 +52,8 @@ type facts struct {
 	policies            []v1beta1.InterruptionPolicy // those of the cache: there may be hundreds, and a pass only reads them
 	pauses              []v1beta1.Pause
 	// pause is the one that stops the action; nil: none does.
-	pause *v1beta1.Pause
+	pause      *v1beta1.Pause
+	staleNodes bool // the cache lacks the node of a new Interruption
 	// barrierWait is how long the drain waits for other nodes to be cordoned before it
 	// looks again; zero: it does not wait.
 	barrierWait time.Duration
@@ -97,6 +98,8 @@ func (c *Controller) observe(ctx context.Context, in *v1beta1.Interruption, now 
 	}
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
+	} else if f.staleNodes, err = c.lacksNode(ctx, in, now); f.staleNodes || err != nil {
+		return f, err
 	}
 	var policies v1beta1.InterruptionPolicyList
 	var pauses v1beta1.PauseList
@@ -200,7 +203,7 @@ func (f *facts) drain() *v1beta1.DrainStatus { return record.Drain(&f.was) }
 // mayDrain reports whether the node is drained now, or may be once policy has decided.
 func mayDrain(in *v1beta1.Interruption) bool {
 	d := in.Status.Decision
-	return d == nil || (record.Drains(d.Action) && !slices.Contains([]v1beta1.Phase{
+	return d == nil || !record.IsSeen(in) || (record.Drains(d.Action) && !slices.Contains([]v1beta1.Phase{
 		v1beta1.PhaseScheduled, v1beta1.PhaseAwaitingApproval, v1beta1.PhaseQueued,
 	}, in.Status.Phase))
 }

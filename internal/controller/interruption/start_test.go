@@ -517,3 +517,21 @@ func TestPolicyEndsDrainAndKeepsCordon(t *testing.T) {
 		}
 	})
 }
+
+// Listing the pods is forbidden, or always fails.
+func TestPodListThatNeverComes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
+	w.unknown = true
+	w.settle(time.Second)
+	for range 4 {
+		w.settle(5 * time.Second)
+	}
+	if w.record().Status.Decision == nil {
+		t.Error("the status does not say what is waited for")
+	}
+	w.settle(15 * time.Minute)
+	if w.record().Status.CompletionTime == nil || mutate.HasMark(w.node()) {
+		t.Errorf("after the deadline it still waits: %+v", w.record().Status)
+	}
+}

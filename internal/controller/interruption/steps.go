@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -32,6 +33,8 @@ type outcome struct {
 	answerable bool
 	// terminating is set where EC2 confirms the termination that was requested.
 	terminating bool
+	// held says which hold keeps the instance; empty: none does.
+	held string
 	// requeue is when to look again; zero: when something changes.
 	requeue time.Time
 }
@@ -98,6 +101,7 @@ func (p *pass) act(ctx context.Context) error {
 	case p.decision.Withdrawn, p.facts.nothingLeft(p.decision):
 		steps = []step{restoreNode, complete}
 	}
+	p.requeueForGone()
 	err := p.walk(ctx, steps)
 	if !p.decision.Withdrawn && !p.Observe && !apierrors.IsConflict(err) {
 		err = errors.Join(err, p.confirmHooks(ctx))
@@ -153,23 +157,8 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 	case !p.facts.now.Before(end):
 		return true, nil
 	}
-	p.outcome.wait(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
+	p.outcome.wait(end, cmp.Or(p.outcome.held, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339)))
 	return false, nil
-}
-
-// end is when a node that still exists counts as one that lives.
-func (p *pass) end() time.Time {
-	switch d := p.decision; {
-	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
-		return d.Notice.EndTime.Add(status.AfterDeadline)
-	case d.Deadline != nil && !p.terminates():
-		return d.Deadline.Time.Add(status.AfterDeadline)
-	case p.terminates():
-		return p.facts.drain().TerminationTime.Add(status.AfterDeadline)
-	case !d.Until.IsZero():
-		return d.Until
-	}
-	return p.endWithoutDeadline()
 }
 
 // complete completes the Interruption, or, where another notice still applies, only the

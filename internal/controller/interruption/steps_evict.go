@@ -39,7 +39,10 @@ func awaitPodList(ctx context.Context, p *pass) (bool, error) {
 		}
 	}
 	if !p.facts.podsKnown {
-		p.outcome.skipWrite = notice.IsFirm(p.decision.Deadline)
+		if !p.facts.now.Before(p.end()) { // the list may never come
+			return false, p.walk(ctx, []step{restoreNode, complete})
+		}
+		p.outcome.skipWrite = notice.IsFirm(p.decision.Deadline) && p.facts.now.Sub(p.decision.Notice.ReceivedTime.Time) < barrierTimeout
 		p.outcome.wait(p.facts.now.Add(podListRequeue), "waits for the list of the node's pods")
 		return false, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=pauses,verbs=list;watch
@@ -33,7 +34,8 @@ func stepsPaused() []step { return []step{awaitResume, awaitInstanceGone, comple
 
 // awaitResume waits for the end of the pause, or until the instance is gone.
 func awaitResume(_ context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil && p.plan.Empty() && !p.facts.awaitsNode(p.decision) {
+	detached := replacement.IsDetached(p.facts.drain().Replacement) // only Lifeboat terminates it
+	if p.facts.node == nil && p.plan.Empty() && !p.facts.awaitsNode(p.decision) && (!detached || p.decision.InstanceGone) {
 		return true, nil
 	}
 	gate := record.PauseGate(p.facts.pause)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -136,6 +137,21 @@ func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error
 // withoutDeadline is how long a node stays marked where nothing says when the risk ends,
 // from the notice or from when it was cordoned.
 const withoutDeadline = time.Hour
+
+// end is when a node that still exists counts as one that lives.
+func (p *pass) end() time.Time {
+	switch d := p.decision; {
+	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
+		return d.Notice.EndTime.Add(status.AfterDeadline)
+	case d.Deadline != nil && !p.terminates():
+		return d.Deadline.Time.Add(status.AfterDeadline)
+	case p.terminates():
+		return p.facts.drain().TerminationTime.Add(status.AfterDeadline)
+	case !d.Until.IsZero():
+		return d.Until
+	}
+	return p.endWithoutDeadline()
+}
 
 // endWithoutDeadline is when a node counts as one that lives where nothing says when the
 // risk ends.
