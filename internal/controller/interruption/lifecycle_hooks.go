@@ -46,7 +46,7 @@ func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 // what is known of its group is old, and a kubelet registers its node only when it starts.
 func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || p.Groups == nil {
+	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || p.Groups == nil || p.keepsInstance() {
 		return true, nil
 	}
 	if node.CreationTimestamp.After(p.facts.begunAt()) {
@@ -78,7 +78,7 @@ func awaitLifecycleHooks(_ context.Context, p *pass) (bool, error) {
 	if p.Groups == nil {
 		return true, nil
 	}
-	p.outcome.answerable = p.isDone()
+	p.outcome.answerable = p.isDone() && !p.keepsInstance()
 	d := lifecycle.DecideTermination(p.terminationFacts(p.outcome.answerable))
 	if !d.Pending && !p.recordsEndOfHooks() {
 		return true, nil
@@ -109,6 +109,9 @@ func terminateDetached(ctx context.Context, p *pass) (bool, error) {
 	case taken && s.DetachTime == nil:
 		p.Groups.RequestRefresh(s.Group)
 		p.outcome.wait(p.facts.now.Add(groupRequeue), fmt.Sprintf("waits to know whether the instance has left group %s", s.Group))
+		return false, nil
+	case p.keepsInstance():
+		p.outcome.Waits = p.outcome.held
 		return false, nil
 	}
 	return p.terminate(ctx)

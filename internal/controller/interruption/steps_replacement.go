@@ -52,7 +52,7 @@ func setTerminationTimestamp(ctx context.Context, p *pass) (bool, error) {
 
 // handOver hands the node over to Karpenter, which ends it, once its pods have left.
 func handOver(ctx context.Context, p *pass) (bool, error) {
-	if p.sparesInstance() {
+	if p.sparesInstance() || p.keepsInstance() {
 		return true, nil
 	}
 	return true, p.replacer(p.facts).HandOver(ctx, p.facts.forCapacity(p.decision), p.plan, p.isDone(), p)

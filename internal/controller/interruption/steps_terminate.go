@@ -80,8 +80,29 @@ func (p *pass) isDone() bool {
 		replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now)
 }
 
-// held reports whether a person holds the drain.
-func (p *pass) held() bool { return record.Hold(p.facts.in, p.facts.now) != nil }
+// held reports whether a person holds the drain, and asks for a pass when the hold ends.
+func (p *pass) held() bool {
+	hold := record.Hold(p.facts.in, p.facts.now)
+	if hold != nil && hold.Until != nil {
+		p.outcome.requeueAt(hold.Until.Time)
+	}
+	return hold != nil
+}
+
+// keepsInstance reports whether a hold forbids everything that ends the instance. Past a hard
+// deadline it does not: EC2 ends the instance in any case.
+func (p *pass) keepsInstance() bool {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.held() {
+		return false
+	}
+	at := replacement.HandoverAt(p.decision.Deadline, p.Margin)
+	if !at.IsZero() && !p.facts.now.Before(at) {
+		return false
+	}
+	p.outcome.requeueAt(at)
+	p.outcome.held = "waits: " + record.HoldGate(record.Hold(p.facts.in, p.facts.now)).Why
+	return true
+}
 
 // terminateInstance requests the termination of the instance.
 func terminateInstance(ctx context.Context, p *pass) (bool, error) {
