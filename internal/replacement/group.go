@@ -163,6 +163,16 @@ func undetachable(f GroupFacts) (*Status, bool) {
 	return nil, false
 }
 
+// Unconfirmed returns the status while EC2 does not confirm that the instance ends: it is not
+// detached. After a while the pods wait for no replacement.
+func (e QuickFacts) Unconfirmed() *Status {
+	if e.Now.Sub(e.start()) >= e.queuePatience() {
+		s, _ := e.none(ReasonNotConfirmed, fmt.Sprintf("no replacement is launched: EC2 did not confirm the notice within %s", e.queuePatience()))
+		return s
+	}
+	return e.as(v1beta1.ReplacementQueued, ReasonNotConfirmed, "the replacement is ordered when EC2 confirms the notice")
+}
+
 // order returns the status to store before the instance is detached. Instances
 // that are already on their way into service are not the replacement.
 func (f GroupFacts) order() *Status {

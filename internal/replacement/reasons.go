@@ -36,6 +36,7 @@ const (
 	ReasonDrill           = "Drill"
 	ReasonSurvives        = "InstanceLives"
 	ReasonNoGroup         = "NoGroup"
+	ReasonNotConfirmed    = "NotConfirmed"
 	ReasonNoCloud         = "NoCloud"
 	ReasonOperator        = "OperatorOwned"
 	ReasonLaunchSuspended = "LaunchSuspended"

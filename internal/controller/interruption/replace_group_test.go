@@ -448,3 +448,42 @@ var (
 	_ membership.Source = (*scaledGroup)(nil)
 	_ cloud.Lifecycle   = (*scaledGroup)(nil)
 )
+
+// The controller is restarted without its source autoscaling, while a group replaces the node.
+func TestRestartWithoutGroups(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(spot()), pod("web-1"))
+	g.run(5*time.Second, nil)
+	if g.replaces().Phase != v1beta1.ReplacementOrdered {
+		t.Fatalf("nothing is ordered: %+v", g.replaces())
+	}
+	o := g.loop.Options
+	o.Groups, o.Detacher = nil, nil
+	g.loop, g.lives = New(o), nil
+	for range 24 {
+		if err := g.pass(5 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(g.asked) != 1 {
+		t.Errorf("asked to stop: %v", g.asked)
+	}
+}
+
+// Only the agent reports a recommendation, which EC2 does not confirm. The pods still move.
+func TestPodsDoNotWaitForUnconfirmedReplacement(t *testing.T) {
+	t.Parallel()
+	hint := rebalance()
+	hint.Source = notice.SourceIMDS
+	g := withGroup(t, recordOf(hint), pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules[0].Replacement = v1beta1.ReplacementBefore
+	}))
+	g.run(time.Minute, nil)
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementQueued || len(g.asked) > 0 {
+		t.Fatalf("replacement %+v, asked to stop: %v", s, g.asked)
+	}
+	g.run(25*time.Minute, g.stopsIn(time.Second))
+	if len(g.asked) != 1 || len(g.detached)+len(g.ended) > 0 {
+		t.Errorf("asked to stop %v, detached %v, terminated %v: %+v", g.asked, g.detached, g.ended, g.replaces())
+	}
+}

@@ -67,7 +67,7 @@ func (s scaling) retryDetach(in Input, r *State, g *replacement.ScalingGroup, wa
 		r.wake = at
 	}
 	if r.Status.Phase == v1beta1.ReplacementOrdered || r.Status.Phase == v1beta1.ReplacementLaunched {
-		s.Groups.RequestRefresh(r.Status.Group)
+		s.refresh(r.Status.Group)
 		r.wake = laterOf(r.wake, in.Now.Add(requeueGroup))
 	}
 }
@@ -111,9 +111,17 @@ func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 	case status.Phase == v1beta1.NoReplacement:
 		p.Record(v1beta1.ReasonNotReplaced, status.Message)
 	}
-	s.Groups.RequestRefresh(status.Group)
+	s.refresh(status.Group)
 	p.RequeueAt(in.Now.Add(requeueGroup))
 	return p.Checkpoint(ctx)
+}
+
+// refresh has the group read soon. A controller that was restarted without the source autoscaling
+// knows no groups.
+func (s scaling) refresh(group string) {
+	if s.Groups != nil {
+		s.Groups.RequestRefresh(group)
+	}
 }
 
 // release does nothing: what a group launched is a node like any other.

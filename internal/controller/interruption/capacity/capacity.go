@@ -191,7 +191,8 @@ func (r *Replacer) Order(ctx context.Context, in Input, now State, p Progress) (
 	if isDue(in, now.Status, p) {
 		next := r.provider(in).consider(ctx, in)
 		if next.ends && !p.Corroborated(ctx, nil) {
-			return now, nil
+			facts := scaling{r}.groupFacts(in, nil)
+			next = State{Status: facts.Unconfirmed()}
 		}
 		now = next
 		p.SetReplacement(now.Status)
