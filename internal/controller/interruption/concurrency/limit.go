@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -48,7 +49,7 @@ func Budget(d *policy.Decision, policies []v1beta1.InterruptionPolicy) *Limit {
 		Key: "budget of " + effectivePolicy, Max: d.Budget.MaxConcurrent,
 		Includes: func(n *corev1.Node) bool { return governing != nil && policy.Selects(governing, n) },
 		uses:     func(in *v1beta1.Interruption) bool { return same(in) && record.Draining(&in.Status, hooks) },
-		waitsFor: func(in *v1beta1.Interruption) bool { return same(in) && in.Status.Phase == v1beta1.PhaseQueued },
+		waitsFor: func(in *v1beta1.Interruption) bool { return same(in) && isQueued(in) },
 		message: func(used, limit int) string {
 			return fmt.Sprintf("waits for its turn: policy %s drains %s at a time, and %s being drained", effectivePolicy, nodes(limit), are(used))
 		},
@@ -74,11 +75,18 @@ func Terminations(d *policy.Decision, node *corev1.Node, nodeOf func(*v1beta1.In
 		Key: "terminations of " + name, Max: d.Terminations.MaxConcurrent,
 		Includes: func(n *corev1.Node) bool { return policy.Pool(n) == pool },
 		uses:     func(in *v1beta1.Interruption) bool { return same(in) && !record.Begun(&in.Status).IsZero() },
-		waitsFor: func(in *v1beta1.Interruption) bool { return same(in) && in.Status.Phase == v1beta1.PhaseQueued },
+		waitsFor: func(in *v1beta1.Interruption) bool { return same(in) && isQueued(in) },
 		message: func(used, limit int) string {
 			return fmt.Sprintf("waits for its turn: %s of %s may be terminated at a time, and %s being terminated", nodes(limit), name, are(used))
 		},
 	}
+}
+
+// isQueued reports whether an Interruption waits for a slot. While several nodes state its instance,
+// it takes none, and others do not wait for it.
+func isQueued(in *v1beta1.Interruption) bool {
+	doubt := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionCorroborated)
+	return in.Status.Phase == v1beta1.PhaseQueued && (doubt == nil || doubt.Reason != v1beta1.ReasonNodeConflict)
 }
 
 // Of counts the nodes that a percentage refers to.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -43,5 +44,23 @@ func TestUsedTerminations(t *testing.T) {
 		if got := l.Used([]v1beta1.Interruption{tc.in}, "a"); got != tc.want {
 			t.Errorf("%s: %d slots used, want %d", name, got, tc.want)
 		}
+	}
+}
+
+// A record whose instance several nodes state takes no slot, so no other record waits for it.
+func TestConflictingRecordIsNotWaitedFor(t *testing.T) {
+	waits := func(reason string) int {
+		in := v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "b"}}
+		in.Status.Decision, in.Status.Phase = &v1beta1.Decision{EffectivePolicy: "db"}, v1beta1.PhaseQueued
+		if reason != "" {
+			in.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionCorroborated, Status: metav1.ConditionFalse, Reason: reason}}
+		}
+		one := intstr.FromInt32(1)
+		l := Budget(&policy.Decision{Decision: v1beta1.Decision{EffectivePolicy: "db"}, Budget: &v1beta1.Budget{MaxConcurrent: one}}, nil)
+		_, waiting := l.count([]v1beta1.Interruption{in}, "a", func(*v1beta1.Interruption) bool { return false })
+		return len(waiting)
+	}
+	if plain, doubted, conflict := waits(""), waits(v1beta1.ReasonContradicted), waits(v1beta1.ReasonNodeConflict); plain != 1 || doubted != 1 || conflict != 0 {
+		t.Errorf("waiting: %d, with a doubt %d, with a conflict %d", plain, doubted, conflict)
 	}
 }
