@@ -6,6 +6,7 @@ package nodecleanup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +47,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orphan").
 		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(markChanged)).
-		Watches(&v1beta1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(ended)).
+		Watches(&v1beta1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodesOf), builder.WithPredicates(ended)).
 		Complete(reconcile.Func(c.Reconcile))
 }
 
@@ -95,12 +96,20 @@ func isFinished(o client.Object) bool {
 	return ok && notice.Finished(record)
 }
 
-func nodeOf(_ context.Context, o client.Object) []reconcile.Request {
+// nodesOf returns the node that the record names, and the one that was drained. They differ if the
+// node was not known at first, or has another name since.
+func nodesOf(_ context.Context, o client.Object) (requests []reconcile.Request) {
 	record, ok := o.(*v1beta1.Interruption)
-	if !ok || record.Spec.NodeName == "" {
+	if !ok {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: record.Spec.NodeName}}}
+	for _, name := range []string{record.Spec.NodeName, record.Status.NodeName} {
+		request := reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+		if name != "" && !slices.Contains(requests, request) {
+			requests = append(requests, request)
+		}
+	}
+	return requests
 }
 
 var (

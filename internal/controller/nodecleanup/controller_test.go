@@ -3,6 +3,7 @@ package nodecleanup
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -139,5 +140,24 @@ func TestTaintStaysUntilSurgesAreReverted(t *testing.T) {
 	}
 	if isMarked, isSurged := state(); isMarked || isSurged {
 		t.Errorf("marked %t, surged %t", isMarked, isSurged)
+	}
+}
+
+// The node of a record may have been unknown when the record was created.
+func TestDeletedRecordRestoresBothNodes(t *testing.T) {
+	names := func(spec, status string) (names []string) {
+		in := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{NodeName: spec}, Status: v1beta1.InterruptionStatus{NodeName: status}}
+		for _, r := range nodesOf(t.Context(), in) {
+			names = append(names, r.Name)
+		}
+		return names
+	}
+	for _, test := range []struct {
+		spec, status string
+		want         []string
+	}{{"", "", nil}, {"a", "", []string{"a"}}, {"a", "a", []string{"a"}}, {"", "b", []string{"b"}}, {"a", "b", []string{"a", "b"}}} {
+		if got := names(test.spec, test.status); !slices.Equal(got, test.want) {
+			t.Errorf("spec %q, status %q: %v, want %v", test.spec, test.status, got, test.want)
+		}
 	}
 }
