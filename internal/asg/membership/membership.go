@@ -112,8 +112,9 @@ func (m *Membership) readNodeGroup(ctx context.Context, reader client.Reader) er
 		if cmp.Or(ng.Spec.AutoScalingGroup, ng.Name) != m.Seen.Group {
 			continue
 		}
+		m.named = v1beta1.TerminateHook
 		if h := ng.Spec.Hooks.Terminate; h != nil {
-			m.named = cmp.Or(h.Name, v1beta1.TerminateHook)
+			m.named = cmp.Or(h.Name, m.named)
 		}
 		m.retain = ng.Spec.RetainUndrained != nil && *ng.Spec.RetainUndrained
 	}

@@ -52,6 +52,11 @@ func TestMembership(t *testing.T) {
 			AutoScalingGroup: "workers", RetainUndrained: &retain, Hooks: v1beta1.LifecycleHooks{Terminate: &v1beta1.LifecycleHook{Name: "named"}},
 		},
 	})).Build()
+	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(client.Object(&v1beta1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "workers"}})).Build()
+	m, err := Reader{Client: plain, Groups: cache{"i-1": "Terminating:Wait"}, Hooks: []string{"kops-*"}}.Of(t.Context(), interruption())
+	if err != nil || !m.owns(v1beta1.TerminateHook) || m.owns("named") {
+		t.Errorf("a NodeGroup that names no hook has lifeboat-terminate: %+v, %v", m, err)
+	}
 	taken := v1beta1.Notice{Kind: notice.KindAutoScalingTermination, LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "workers"}}
 	other := v1beta1.Notice{Kind: notice.KindAutoScalingTermination, LifecycleHook: &v1beta1.LifecycleHookInvocation{Group: "other"}}
 	for name, test := range map[string]struct {
