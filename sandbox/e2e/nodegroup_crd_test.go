@@ -91,6 +91,10 @@ func rejectsInvalidNodeGroups(t *testing.T, c client.Client, crd *unstructured.U
 	} {
 		expect(spec, c.Create(t.Context(), nodeGroup(t, spec), client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)), want)
 	}
+	long := nodeGroup(t, "{}")
+	long.SetName(strings.Repeat("g", 64))
+	expect("a name of 64 characters", c.Create(t.Context(), long, client.DryRunAll), [2]string{"",
+		"a NodeGroup's name is the value of a label of its nodes, and has at most 63 characters: choose a shorter name, and write the group's name to spec.autoScalingGroup"})
 	// Immutable fields.
 	made := nodeGroup(t, "{autoScalingGroup: a}")
 	made.SetName("made")

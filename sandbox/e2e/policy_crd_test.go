@@ -198,7 +198,8 @@ func causes(err error) [][2]string {
 	}
 	var all [][2]string
 	for _, cause := range status.Status().Details.Causes {
-		all = append(all, [2]string{place.ReplaceAllString(cause.Field, "[]"), given.ReplaceAllString(cause.Message, "")})
+		field := strings.TrimPrefix(cause.Field, "<nil>") // of a rule about the whole object
+		all = append(all, [2]string{place.ReplaceAllString(field, "[]"), given.ReplaceAllString(cause.Message, "")})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ package nodegroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -159,17 +160,22 @@ func (c *Controller) Reconcile(ctx context.Context, g *v1beta1.NodeGroup) (recon
 	if other != "" {
 		return c.report(ctx, g, m, passState{wanted: w, otherOwner: other})
 	}
+	var unlabelled error
 	s := passState{wanted: w}
 	s.observed, s.known, s.err = c.look(ctx, g, m)
 	if s.known {
 		s.history = c.history(g, w, s.observed)
 		s.plan = nodegroup.Diff(w, s.observed, s.history)
-		s.done, s.failed = c.act(ctx, g, m, w, s.plan)
-		if err := c.label(ctx, g, s.observed); err != nil {
-			return reconcile.Result{}, err
+		if s.err == nil { // after a failed read, sizes can be older than the spec
+			s.done, s.failed = c.act(ctx, g, m, w, s.plan)
 		}
+		unlabelled = c.label(ctx, g, s.observed)
 	}
-	return c.report(ctx, g, m, s)
+	result, err := c.report(ctx, g, m, s)
+	if err := errors.Join(unlabelled, err); err != nil {
+		return reconcile.Result{}, err
+	}
+	return result, nil
 }
 
 // act applies the steps of a plan in order, until one fails. Steps without a

@@ -162,6 +162,30 @@ func TestAWSErrorsAreReported(t *testing.T) {
 	}
 }
 
+// A plan from old sizes could have AWS terminate instances that serve.
+func TestFailedReadChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at = healthy()
+	w.rest()
+	w.steps = nil
+	changed, smaller := w.object(), int32(3)
+	changed.Spec.MaxSize = &smaller
+	changed.Generation++
+	if err := w.client.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	w.lookErr, w.now = cloud.ErrBusy, w.now.Add(patience)
+	w.pass()
+	if len(w.steps) > 0 {
+		t.Errorf("after a failed read: %v", w.steps)
+	}
+	w.lookErr, w.now = nil, w.now.Add(patience)
+	if w.rest(); len(w.steps) == 0 {
+		t.Error("no steps after a read")
+	}
+}
+
 // A tool that reverts Lifeboat's changes must not cause a storm of calls.
 func TestRevertedChangesAreRetriedRarely(t *testing.T) {
 	t.Parallel()
