@@ -6,6 +6,7 @@ package notification
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,5 +115,19 @@ func (c *Controller) notifications(ctx context.Context, in *v1beta1.Interruption
 	if len(policy.Validate(p.Spec)) > 0 {
 		return nil, nil
 	}
-	return p.Spec.Notifications, nil
+	return begun(p.Spec.Notifications, &in.Status, c.o.Clock()), nil
+}
+
+// beginsUntil is how long after the end of an Interruption a notification may still begin. One that
+// is new in a policy would otherwise report all Interruptions that are kept, which can be hundreds.
+const beginsUntil = 10 * time.Minute
+
+// begun returns the notifications that report the Interruption with that status.
+func begun(all []v1beta1.Notification, s *v1beta1.InterruptionStatus, now time.Time) []v1beta1.Notification {
+	if s.CompletionTime == nil || now.Sub(s.CompletionTime.Time) < beginsUntil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(n v1beta1.Notification) bool {
+		return !slices.ContainsFunc(s.Notifications, func(old v1beta1.NotificationStatus) bool { return old.Name == n.Name })
+	})
 }

@@ -152,6 +152,35 @@ func TestFailedNotificationIsReportedOnce(t *testing.T) {
 	}
 }
 
+// Adding a notification to a policy must not report the Interruptions of a whole day.
+func TestNewNotificationSkipsOldInterruptions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ended    time.Duration
+		begun    bool
+		delivers bool
+	}{
+		"it ended just now":                  {ended: time.Minute, delivers: true},
+		"it ended before":                    {ended: time.Hour},
+		"it ended before, and was delivered": {ended: time.Hour, begun: true, delivers: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) {
+				at := metav1.NewMicroTime(start.Add(-test.ended))
+				in.Status.Phase, in.Status.CompletionTime = v1beta1.PhaseCompleted, &at
+				if test.begun {
+					in.Status.Notifications = []v1beta1.NotificationStatus{{Name: "chat", LastDeliveredTime: at}}
+				}
+			})
+			w.add(v1beta1.ReasonCompleted, "all pods moved")
+			if got := w.reconcile() != (reconcile.Result{}); got != test.delivers {
+				t.Errorf("delivers: %t, want %t", got, test.delivers)
+			}
+		})
+	}
+}
+
 func TestSkippedNotifications(t *testing.T) {
 	for name, change := range map[string]func(*v1beta1.Interruption, *v1beta1.InterruptionPolicy){
 		"before a decision": func(in *v1beta1.Interruption, _ *v1beta1.InterruptionPolicy) { in.Status.Decision = nil },
