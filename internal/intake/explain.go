@@ -10,17 +10,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
+// maxOrigin bounds the account and the region that a message names, in a log line.
+const maxOrigin = 64
+
 // refuses reports whether the notice is of another account or region, and logs it.
 func (r *Recorder) refuses(ctx context.Context, n *notice.Notice) bool {
 	switch {
 	case isOther(n.Account, r.o.Account):
-		r.explain(ctx, "account "+n.Account, "refused notice of another account", describe(n,
-			"account", n.Account, "expected", r.o.Account,
+		r.explain(ctx, "account", "refused notice of another account", describe(n,
+			"account", notice.Cut(n.Account, maxOrigin), "expected", r.o.Account,
 			"advice", "let only this account's rules send to the source (aws:SourceAccount in the queue policy); if the account is this cluster's, correct the one that Lifeboat was given"))
 		return true
 	case isOther(n.Region, r.o.Region):
-		r.explain(ctx, "region "+n.Region, "refused notice of another region", describe(n,
-			"region", n.Region, "expected", r.o.Region,
+		r.explain(ctx, "region", "refused notice of another region", describe(n,
+			"region", notice.Cut(n.Region, maxOrigin), "expected", r.o.Region,
 			"advice", "remove the rule that forwards from that region; if the region is this cluster's, correct the one that Lifeboat was given"))
 		return true
 	}

@@ -64,6 +64,7 @@ func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 		switch {
 		case err == nil:
 			outcome = Recorded
+		case isNamespaceGone(err): // a released volume still names its claim
 		case !apierrors.IsAlreadyExists(err):
 			return "", fmt.Errorf("writing the event about %s %s: %w", regarding[i].Kind, regarding[i].Name, err)
 		}
@@ -72,6 +73,12 @@ func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 		log.FromContext(ctx).Info("reported", "volumes", len(report.Volumes), "message", report.Message)
 	}
 	return outcome, nil
+}
+
+// isNamespaceGone reports whether an object was refused because its namespace is deleted, or is being
+// deleted.
+func isNamespaceGone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // usersOf finds the claims of EBS volumes and the pods that use them. Such events are rare, so it

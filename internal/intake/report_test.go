@@ -15,7 +15,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -122,6 +124,29 @@ func TestFailedReportIsRetried(t *testing.T) {
 	}})
 	if outcome, err := intake.NewRecorder(c, oneNode(), options()).Report(t.Context(), intake.Report{ID: "r-1"}); err == nil {
 		t.Errorf("outcome %s", outcome)
+	}
+}
+
+// A released volume names the claim of a namespace that may be gone. The others get their Event.
+func TestReportSkipsNamespacesThatAreGone(t *testing.T) {
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "e", errors.New("being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for name, gone := range map[string]error{
+		"deleted": apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), "terminating": terminating,
+	} {
+		var about []string
+		c := cluster(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			e, ok := o.(*eventsv1.Event)
+			if !ok || e.Regarding.Kind == "PersistentVolumeClaim" {
+				return gone
+			}
+			about = append(about, e.Regarding.Kind)
+			return nil
+		}}, storage()...)
+		report := intake.Report{ID: "r-1", Message: "AWS Health reports", Time: now, Volumes: []string{"vol-1"}}
+		if got, err := intake.NewRecorder(c, oneNode(), options()).Report(t.Context(), report); err != nil || got != intake.Recorded || !slices.Equal(about, []string{"Pod"}) {
+			t.Errorf("%s: %s, %v, events about %v", name, got, err, about)
+		}
 	}
 }
 

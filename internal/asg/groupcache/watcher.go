@@ -170,10 +170,14 @@ func (w *Watcher) Age() time.Duration {
 	return w.o.Clock().Sub(w.full)
 }
 
+// maxName is the length of a group's name (Amazon EC2 Auto Scaling API Reference,
+// CreateAutoScalingGroup).
+const maxName = 255
+
 // RequestRefresh reads a group soon if it belongs to the cluster, because an
 // event reported a change. Requests are coalesced.
 func (w *Watcher) RequestRefresh(group string) {
-	if group != everything {
+	if group != everything && len(group) <= maxName {
 		w.requestRefresh(group, false)
 	}
 }
@@ -192,9 +196,16 @@ func (w *Watcher) RequestRefreshHooks(group string) {
 	}
 }
 
+// maxRequests bounds the requests. A replica that is not the leader takes none, and messages name
+// groups of other clusters too.
+const maxRequests = 1000
+
 func (w *Watcher) requestRefresh(group string, hooks bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !hooks && len(w.requests) >= maxRequests {
+		group = everything
+	}
 	w.requests[group] = w.requests[group] || hooks
 	if w.requestTimer {
 		return
