@@ -2,7 +2,6 @@ package nodegroup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/smithy-go"
 
 	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -88,26 +86,8 @@ func failed(doing, permission string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, classify(permission, stable(err)))
+	return fmt.Errorf("%s: %w", doing, classify(permission, awshttp.Stable(err)))
 }
-
-// stableError is an AWS error without parts that change each time, such as the
-// request id. Conditions contain it and must change only with the cause.
-type stableError struct{ error }
-
-// Error returns the AWS error code and message.
-func (e stableError) Error() string {
-	var apiError smithy.APIError
-	if !errors.As(e.error, &apiError) {
-		return e.error.Error()
-	}
-	return apiError.ErrorCode() + ": " + apiError.ErrorMessage()
-}
-
-// Unwrap returns the complete error.
-func (e stableError) Unwrap() error { return e.error }
-
-func stable(err error) error { return stableError{err} }
 
 // classify says whether a retry can help (EC2 Auto Scaling API Reference,
 // "Common errors", and the errors of each call).

@@ -164,6 +164,7 @@ func readInstance(in *types.Instance) cloud.Instance {
 }
 
 func classifyDescribe(err error) error {
+	err = awshttp.Stable(err)
 	switch {
 	case awshttp.IsDenied(err):
 		return &cloud.DeniedError{Err: err, Fix: "allow " + permitDescribe + ": `lifeboat aws iam` prints the policy"}

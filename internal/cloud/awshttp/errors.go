@@ -18,6 +18,31 @@ func Code(err error) string {
 	return ""
 }
 
+// stableError is an AWS error without parts that change each time, such as the request id.
+// Conditions contain it, and must change only with the cause.
+type stableError struct{ error }
+
+// Error returns the AWS error code and message.
+func (e stableError) Error() string {
+	var apiError smithy.APIError
+	if !errors.As(e.error, &apiError) {
+		return e.error.Error()
+	}
+	return apiError.ErrorCode() + ": " + apiError.ErrorMessage()
+}
+
+// Unwrap returns the complete error.
+func (e stableError) Unwrap() error { return e.error }
+
+// Stable returns an error with the same text for the same cause: that of an AWS error is its code and
+// message. It returns nil for nil.
+func Stable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return stableError{err}
+}
+
 // IsDenied reports whether AWS denied the call (IAM User Guide, "Troubleshoot
 // access denied error messages"; UnauthorizedOperation is EC2's).
 func IsDenied(err error) bool {
