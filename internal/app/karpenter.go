@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/nodeclaimguard"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeclaims"
 )
@@ -28,13 +29,26 @@ func watchClaims(ctx context.Context, mgr ctrl.Manager, changed ...chan<- event.
 	return claims, mgr.Add(claims)
 }
 
+// readChannels are those channels for changed NodeClaims that something reads. With mode Observe
+// nothing reads orphaned, and a full channel would stop the watch.
+func (c Config) readChannels(replaced, orphaned chan<- event.TypedGenericEvent[string]) []chan<- event.TypedGenericEvent[string] {
+	if c.Observe {
+		return []chan<- event.TypedGenericEvent[string]{replaced}
+	}
+	return []chan<- event.TypedGenericEvent[string]{replaced, orphaned}
+}
+
+// forwardTimeout bounds one message to Karpenter's queue. A worker of the drains waits for it, and
+// the pass itself retries.
+const forwardTimeout = 5 * time.Second
+
 // toKarpenter returns a function that sends a message to Karpenter's queue; nil
 // if none is configured.
 func toKarpenter(cloud aws.Config, c Config) func(context.Context, string) error {
 	if c.KarpenterQueueURL == "" {
 		return nil
 	}
-	queue := sqs.NewFromConfig(cloud)
+	queue := sqs.NewFromConfig(awshttp.WithTimeout(cloud, forwardTimeout), func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 	return func(ctx context.Context, message string) error {
 		_, err := queue.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &c.KarpenterQueueURL, MessageBody: &message})
 		return err

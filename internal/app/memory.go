@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -12,8 +13,10 @@ import (
 // under load.
 const garbagePercent = 25
 
-// LimitGarbage lowers GOGC unless the environment sets it.
+// LimitGarbage lowers GOGC unless the environment sets it, and stops the sampling of allocations:
+// lifeboatd serves no profiles, and their table grows with each new call stack. It is called first.
 func LimitGarbage() {
+	runtime.MemProfileRate = 0
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}

@@ -98,7 +98,7 @@ func refuseChange(ctx context.Context, in middleware.InitializeInput, next middl
 
 // mayCall reports whether an operation changes nothing but messages of Lifeboat's own queue.
 func mayCall(operation string) bool {
-	reads := slices.ContainsFunc([]string{"Describe", "Get", "List", "Receive", "AssumeRole"}, func(verb string) bool {
+	reads := slices.ContainsFunc([]string{"Describe", "Get", "List", "Lookup", "Receive", "AssumeRole"}, func(verb string) bool {
 		return strings.HasPrefix(operation, verb)
 	})
 	return reads || slices.Contains([]string{"DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"}, operation)

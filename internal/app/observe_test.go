@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/cloudtrail"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/rest"
 
@@ -71,7 +72,7 @@ func TestObserveChangesNothingOnAWS(t *testing.T) {
 		HTTPClient: &http.Client{Transport: server}, BaseEndpoint: aws.String("https://aws.example.com"), RetryMaxAttempts: 1,
 	}
 	guarded := Config{Observe: true}.guardCloud(plain)
-	groups, queue := autoscaling.NewFromConfig(guarded), sqs.NewFromConfig(guarded)
+	groups, queue, trail := autoscaling.NewFromConfig(guarded), sqs.NewFromConfig(guarded), cloudtrail.NewFromConfig(guarded)
 	calls := map[string]struct {
 		call    func() error
 		allowed bool
@@ -86,6 +87,10 @@ func TestObserveChangesNothingOnAWS(t *testing.T) {
 			_, err := queue.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("https://q"), MessageBody: aws.String("m")})
 			return err
 		}, false},
+		"look for refused answers": {func() error {
+			_, err := trail.LookupEvents(t.Context(), &cloudtrail.LookupEventsInput{})
+			return err
+		}, true},
 		"receive": {func() error {
 			_, err := queue.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String("https://q")})
 			return err

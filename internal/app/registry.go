@@ -102,7 +102,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	}
 	owners := ownercache.New(ctx, kube, notify(ctx, changed))
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
-	claims, err := watchClaims(ctx, mgr, replaced, orphaned)
+	claims, err := watchClaims(ctx, mgr, c.readChannels(replaced, orphaned)...)
 	if err != nil {
 		return err
 	}
