@@ -204,8 +204,8 @@ func (c *Controller) report(ctx context.Context, f facts, status metav1.Conditio
 	base := client.MergeFromWithOptions(f.record, client.MergeFromWithOptimisticLock{})
 	if err := c.Client.Status().Patch(ctx, desired, base); apierrors.IsConflict(err) {
 		again.RequeueAfter = conflictRetry
-	} else if err != nil {
-		return again, fmt.Errorf("setting the condition OutOfService: %w", client.IgnoreNotFound(err))
+	} else if client.IgnoreNotFound(err) != nil {
+		return again, fmt.Errorf("setting the condition OutOfService: %w", err)
 	}
 	return again, nil
 }

@@ -112,8 +112,11 @@ func (c *Controller) degrade(ctx context.Context, in *v1beta1.Interruption, miss
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("setting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
+		return reconcile.Result{}, fmt.Errorf("setting the condition WiringDegraded: %w", err)
 	}
 	log.FromContext(ctx).Info("another source reported a notice that the queue did not deliver",
 		"instance", in.Spec.InstanceID, "kind", missing.Kind, "source", missing.Source, "because", because, "advice", advice)
@@ -137,8 +140,8 @@ func (c *Controller) restore(ctx context.Context, in *v1beta1.Interruption, sinc
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("resetting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("resetting the condition WiringDegraded: %w", err)
 	}
 	return reconcile.Result{}, nil
 }
