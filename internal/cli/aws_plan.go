@@ -97,6 +97,12 @@ func (f *awsFlags) repeated() string {
 	if f.adopt {
 		also += " --adopt"
 	}
+	for _, arn := range f.senders {
+		also += " --sender " + arn
+	}
+	if f.region != "" {
+		also += " --region " + f.region
+	}
 	return also
 }
 

@@ -15,10 +15,12 @@ Exit codes:
   1    failure; standard error says why and what to do next; doctor, status:
        something is broken; approve: nothing waits for approval; hold, release:
        there is nothing to hold or to release
-  2    wrong usage; doctor: some checks could not run
+  2    wrong usage
   3    plan: some pod cannot leave with its whole grace period in time;
        aws plan, adopt: there are changes to make; migrate: some input has no
-       equivalent and needs manual work; status: something waits for a person
+       equivalent and needs manual work; status: something waits for a person;
+       doctor: some checks could not run
+  4    doctor: there are warnings, if --fail-on counts them
   130  stopped by Ctrl-C; temporary resources were cleaned up`
 
 func newRoot(s *session) *cobra.Command {

@@ -32,7 +32,7 @@ var (
 	isDirectory  = NewProblem("is-a-directory", "The command reads files, and the path is a directory.", "Name the files in it: -f FILE, repeatable.")
 	notInstalled = NewProblem("not-installed", "The API server does not have Lifeboat's CRDs.",
 		"Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1beta1.\n"+
-			"Install the chart charts/lifeboat (helm install lifeboat charts/lifeboat), check --context, or use --sandbox.")
+			"Install the chart (helm install lifeboat CHART --namespace lifeboat-system --create-namespace --values my-values.yaml; see docs/guides/install.md), check --context, or use --sandbox.")
 	clusterLogin = NewProblem("cluster-login-rejected", "The API server does not accept the credentials of the kubeconfig.",
 		"The cluster rejected these credentials: log in again, or check --kubeconfig and --context.")
 	clusterForbidden = NewProblem("cluster-permission-missing", "The role of the user lacks a permission in Kubernetes.",
