@@ -28,12 +28,12 @@ const (
 type surgedGroup struct {
 	// set is the ReplicaSet; nil if it is deleted or being deleted.
 	set *appsv1.ReplicaSet
-	// staying counts those that are Ready and stay as long as they are needed, minus those that
-	// this plan releases.
-	staying, let int32
-	newest       time.Time // when the last of them was surged
-	unreleased   bool      // the ReplicaSet still controls one
-	unseen       bool      // the ReplicaSet has not changed since one was surged
+	// staying counts the pods that are Ready and wait for a successor. evicted counts those that
+	// this plan evicts.
+	staying, evicted int32
+	newest           time.Time // when the last of them was surged
+	unreleased       bool      // the ReplicaSet still controls one
+	unseen           bool      // the ReplicaSet has not changed since one was surged
 }
 
 // takenFrom returns where a surged pod was taken from, or nil. A pod that has its label again
@@ -118,7 +118,7 @@ func (l *surgedGroup) uncounted(now time.Time) string {
 // hasSpareReady reports whether the ReplicaSet has as many Ready pods as it wants without one more of
 // the surged pods.
 func (l *surgedGroup) hasSpareReady() bool {
-	return l.set.Status.ReadyReplicas+l.staying-wanted(l.set.Spec.Replicas) > l.let
+	return l.set.Status.ReadyReplicas+l.staying-wanted(l.set.Spec.Replicas) > l.evicted
 }
 
 func (l *surgedGroup) count() string {
@@ -128,7 +128,7 @@ func (l *surgedGroup) count() string {
 // markReleased records that a surged pod leaves.
 func (c *podState) markReleased() {
 	if c.staying {
-		c.group.let++
+		c.group.evicted++
 	}
 }
 

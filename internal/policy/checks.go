@@ -45,9 +45,9 @@ func outranked(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {
 	case q.says == nil:
 		return "", false
 	case q.says.Spec.Priority == p.Spec.Priority:
-		return fmt.Sprintf("is not asked: policy %s has the same priority %d and sorts first", q.says.Name, p.Spec.Priority), true
+		return fmt.Sprintf("is not used: policy %s has the same priority %d and sorts first", q.says.Name, p.Spec.Priority), true
 	}
-	return fmt.Sprintf("is not asked: policy %s has priority %d, above its %d", q.says.Name, q.says.Spec.Priority, p.Spec.Priority), true
+	return fmt.Sprintf("is not used: policy %s has priority %d, above its %d", q.says.Name, q.says.Spec.Priority, p.Spec.Priority), true
 }
 
 func otherPool(q *matchContext, p *v1beta1.InterruptionPolicy) (string, bool) {

@@ -121,7 +121,7 @@ func decideOn(f Facts, notices []v1beta1.Notice) (Decision, bool) {
 		return Decision{}, false
 	}
 	q := &matchContext{node: f.Node, notice: ruling}
-	chosen := q.guard(q.spareProtected(q.spareControlPlane(q.match(f.Policies)), !f.Begun.IsZero()), notices)
+	chosen := q.guard(q.deferVoluntary(q.spareControlPlane(q.match(f.Policies)), !f.Begun.IsZero()), notices)
 	d := Decision{
 		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices),
 		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1beta1.DoNotDisruptUntilLastCall),

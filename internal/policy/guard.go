@@ -14,7 +14,7 @@ import (
 
 // whyGuarded says what an invalid policy that selects the node causes.
 func (q *matchContext) whyGuarded() string {
-	return fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d; it is not valid (%s), "+
+	return fmt.Sprintf("applies: it selects the node, and no other policy that does has a priority above %d; it is not valid (%s), "+
 		"so the built-in default rules, and needs approval unless the instance goes in any case", q.says.Spec.Priority, strings.Join(q.invalid, "; "))
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// passOver returns the decision on the first notice that drains the node now, or else the one
-// for the first notice: a sick instance is drained although a change is planned in twelve days.
+// passOver returns the decision on the first notice that drains the node now, else on the first
+// notice. Example: an instance with failed status checks is drained although another change is planned
+// in twelve days.
 func passOver(f Facts, first Decision, notices []v1beta1.Notice) (Decision, bool) {
 	for passed := []Decision{first}; ; {
 		notices = notice.Unanswered(notices, []string{passed[len(passed)-1].Notice.ID})

@@ -17,10 +17,10 @@ func IsProtected(node *corev1.Node) bool {
 	return node != nil && node.Annotations[v1beta1.AnnotationKarpenterDoNotDisrupt] == "true" && node.Labels[v1beta1.LabelReplacesInstance] == ""
 }
 
-// spareProtected holds what is voluntary on a protected node. A rebalance recommendation may
-// stay without consequence, so no pod is moved for it. AWS can still move or cancel a planned
-// change until it is near. A drain that has begun goes on.
-func (q *matchContext) spareProtected(c match, hasBegun bool) match {
+// deferVoluntary delays voluntary drains of a protected node. EC2 may not act on a rebalance
+// recommendation, so no pod is moved for it. AWS can move or cancel a planned change, so its drain
+// starts late. A drain that has begun continues.
+func (q *matchContext) deferVoluntary(c match, hasBegun bool) match {
 	moves := c.action == v1beta1.ActionDrain || c.action == v1beta1.ActionTerminate
 	if hasBegun || !moves || c.doNotDisrupt == v1beta1.DoNotDisruptIgnore || !IsProtected(q.node) {
 		return c

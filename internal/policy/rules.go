@@ -24,7 +24,7 @@ func (q *matchContext) matchPolicies(policies []v1beta1.InterruptionPolicy) *mat
 			q.consider(p.Name, "", false, q.whyGuarded())
 			continue
 		}
-		q.consider(p.Name, "", false, fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d", p.Spec.Priority))
+		q.consider(p.Name, "", false, fmt.Sprintf("applies: it selects the node, and no other policy that does has a priority above %d", p.Spec.Priority))
 		chosen = q.matchRules(p)
 	}
 	return chosen
@@ -55,7 +55,7 @@ func (q *matchContext) matchRules(p *v1beta1.InterruptionPolicy) *match {
 		}
 		q.consider(p.Name, ruleName(i, r), true, fmt.Sprintf("rules: it is the first of policy %s for %s", p.Name, what))
 		for j, later := range p.Spec.Rules[i+1:] {
-			q.consider(p.Name, ruleName(i+1+j, later), false, fmt.Sprintf("is not asked: %s comes before it", describeRule(i, r)))
+			q.consider(p.Name, ruleName(i+1+j, later), false, fmt.Sprintf("is not used: %s comes before it", describeRule(i, r)))
 		}
 		return chosen(p, i, what)
 	}

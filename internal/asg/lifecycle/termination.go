@@ -104,7 +104,7 @@ func (f *TerminationFacts) decideBefore(s *Status) TerminationDecision {
 	if len(s.Hooks) == 0 || !f.drains() {
 		return TerminationDecision{Status: f.Was}
 	}
-	s.Message = fmt.Sprintf("group %s has yet to ask its hooks (%s); load balancers let the instance go first", s.Group, s.State)
+	s.Message = fmt.Sprintf("group %s has not reached its lifecycle hooks (%s): load balancers deregister the instance first", s.Group, s.State)
 	return TerminationDecision{Status: s, Pending: true, Look: f.Drained, Call: Call{Wake: f.Now.Add(lookSoon)}}
 }
 
@@ -143,7 +143,7 @@ func (f *TerminationFacts) decideHeld(s *Status) TerminationDecision {
 		s.Message = f.ofOthers(s)
 		return TerminationDecision{Status: s}
 	case !f.drains():
-		s.Message = fmt.Sprintf("hook %s of group %s is left to its time-out, since policy says %s; with action Drain it is answered", hookNames(s), s.Group, f.Action)
+		s.Message = fmt.Sprintf("hook %s of group %s times out without an answer, because the policy says %s; with the action Drain, Lifeboat answers it", hookNames(s), s.Group, f.Action)
 		return TerminationDecision{Status: s}
 	case f.Drained, f.isOut(s) && !s.RetainOnAbandon:
 		return f.complete(s)

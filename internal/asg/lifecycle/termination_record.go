@@ -102,7 +102,7 @@ func NoteResult(s *Status, do Verb, errs ...error) {
 			refused = append(refused, fmt.Sprintf("%s: %v", s.Hooks[i].Name, err))
 		}
 	}
-	s.Message = fmt.Sprintf("hook %s is answered with %s; the instance goes once group %s has seen to it", hookNames(s), cloud.Continue, s.Group)
+	s.Message = fmt.Sprintf("hook %s is answered with %s; the instance continues when group %s has processed the answer", hookNames(s), cloud.Continue, s.Group)
 	if len(refused) > 0 {
 		s.Message = fmt.Sprintf("answering hook %s of group %s; the state is looked at, and it is answered again if it has not changed", strings.Join(refused, ", "), s.Group)
 	}

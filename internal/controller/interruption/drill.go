@@ -6,10 +6,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// sparesInstance reports whether the notice that decides was sent as a test, and the person did
-// not ask to end the instance, or whether a person asked for a drain and nothing more. Lifeboat
-// then does nothing that cannot be undone: it deletes no NodeClaim, tells Karpenter nothing, and
-// terminates no instance.
+// sparesInstance reports whether the notice that decides forbids irreversible acts. It does if a
+// person asked only for a drain, or if it is a drill without endInstance. Lifeboat then deletes no
+// NodeClaim, sends Karpenter no message, and terminates no instance.
 func (p *pass) sparesInstance() bool {
 	n := &p.decision.Notice
 	return n.Drill && !n.EndInstance || p.isRequested()

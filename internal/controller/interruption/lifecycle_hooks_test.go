@@ -279,7 +279,7 @@ func TestRace22DeregisteringBeforeTheWait(t *testing.T) {
 		t.Errorf("the pod was asked to stop after %s", asked)
 	}
 	in := g.record()
-	if len(g.completed) != 0 || in.Status.Phase != v1beta1.PhaseDrained || !strings.Contains(message(in), "has yet to ask its hooks") {
+	if len(g.completed) != 0 || in.Status.Phase != v1beta1.PhaseDrained || !strings.Contains(message(in), "has not reached its lifecycle hooks") {
 		t.Fatalf("answered %v; %s: %s", g.completed, in.Status.Phase, message(in))
 	}
 	g.hold("Terminating:Wait")
@@ -485,9 +485,9 @@ func TestHooksThatAreNotCompleted(t *testing.T) {
 		says    string
 	}{
 		"in a drill":                {notice: drill, state: "InService"},
-		"where policy says Ignore":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionIgnore)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Ignore"},
-		"where policy says Notify":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionNotify)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Notify"},
-		"where policy says Cordon":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionCordon)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Cordon"},
+		"where policy says Ignore":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionIgnore)}, state: "Terminating:Wait", says: "times out without an answer, because the policy says Ignore"},
+		"where policy says Notify":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionNotify)}, state: "Terminating:Wait", says: "times out without an answer, because the policy says Notify"},
+		"where policy says Cordon":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1beta1.ActionCordon)}, state: "Terminating:Wait", says: "times out without an answer, because the policy says Cordon"},
 		"once it serves again":      {notice: withdrawn, state: "InService"},
 		"for an instance that left": {notice: terminating(notice.SourceAutoScaling), state: ""},
 	} {

@@ -26,9 +26,9 @@ func (f *facts) nothingLeft(d policy.Decision) bool {
 		!f.isRetained() && !replacement.IsDetached(f.drain().Replacement)
 }
 
-// otherNoticeApplies reports whether another notice than the deciding one still applies: to a node that
-// lives, if its deadline is in the future, it reports a failed status check, or a person asked for it;
-// to a node that is gone, if it is a planned change of an instance that nothing else ends.
+// otherNoticeApplies reports whether another notice than the deciding one still applies. If the node
+// exists: its deadline is in the future, it reports a failed status check, or a person asked for it. If
+// the node is gone: it is a planned change, and nothing else ends the instance.
 func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if d.InstanceGone || f.node == nil && f.endsInstance(d) {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// restoreNode makes a node that lives what it was. This includes the node of an instance
+// restoreNode restores a node that still exists to its state before the mark. This includes the node of an instance
 // that was stopped: it is not Ready until the instance starts again as the same node.
 func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node

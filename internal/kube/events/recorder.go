@@ -36,7 +36,7 @@ const (
 	// seriesTime is how long after an Event a similar one counts as its repetition (as in
 	// client-go).
 	seriesTime = 6 * time.Minute
-	// maxTries and retryDelay bound the retries of an Event while the API server is away.
+	// maxTries and retryDelay bound the retries of an Event while the API server is unreachable.
 	maxTries, retryDelay = 12, 10 * time.Second
 	// drainTime is the time for writing queued Events after the end of the Recorder's context.
 	// lingerTime is the time for Events from other parts that are stopping.

@@ -30,7 +30,7 @@ const (
 	retryNotSent = 250 * time.Millisecond
 )
 
-// The reasons of pods whose eviction got no answer: the API server was busy or away, or
+// The reasons of pods whose eviction got no answer: the API server was busy or unreachable, or
 // the request took too long.
 const (
 	reasonFailed   = "the request to stop it did not get through, and is repeated"

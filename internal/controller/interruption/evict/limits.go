@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxInFlight is how many requests may be in flight for all nodes. The API server queues
-	// at most 300 requests of one client at the level of service accounts, and answers 429
+	// at most 300 requests of one client at the level of service accounts. It answers 429
 	// beyond that (Kubernetes, "API Priority and Fairness").
 	maxInFlight = 200
 	// maxPerNamespace leaves slots to others if the webhook of one tenant takes 10 s.
