@@ -149,6 +149,8 @@ func permissionsPage(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared := w
+	shared.Topic = "TOPIC"
 	var out strings.Builder
 	out.WriteString("# Permissions\n\n" +
 		"`go test ./internal/testkit -run Permissions -update` writes this page from the code. The chart's roles are generated from\n" +
@@ -168,10 +170,26 @@ func permissionsPage(t *testing.T) string {
 		{"`lifeboatd agent boot`, if it completes launch hooks", "A node's role has it.", iam.Boot(w)},
 		{"AWS Fault Injection Service, for drills", "No part of Lifeboat has it: FIS assumes the role.", iam.Drill(w)},
 		{"The person or pipeline that sets AWS up", "No part of Lifeboat in the cluster has it.", iam.Setup(w)},
+		{"In addition, with `--groups`", "For the lifecycle hooks of the group `GROUP`.", added(iam.Setup(w), iam.Setup(g))},
+		{"In addition, with `--shared-topic`", "For the topic `TOPIC`.", added(iam.Setup(w), iam.Setup(shared))},
 	} {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n%s", part.title, part.text, iamTable(part.document))
 	}
+	out.WriteString("\n## A person who runs drills and probes\n\n" +
+		"`lifeboat interrupt --via queue` needs `sqs:SendMessage` on the queue, and a queue that was set up with `--sender` for that person.\n" +
+		"`lifeboat doctor --probe` needs `events:PutEvents` on the default event bus. [Drills with FIS](guides/rehearse.md) need\n" +
+		"`fis:CreateExperimentTemplate` and what [that page](guides/rehearse.md#reclaim-take-a-spot-node-away) lists.\n")
 	return out.String()
+}
+
+// added are the statements of a policy that another lacks.
+func added(without, with iam.Document) (d iam.Document) {
+	for _, s := range with.Statement {
+		if !slices.ContainsFunc(without.Statement, func(other iam.Statement) bool { return other.Sid == s.Sid }) {
+			d.Statement = append(d.Statement, s)
+		}
+	}
+	return d
 }
 
 func TestPermissionsPageIsCurrent(t *testing.T) {

@@ -186,7 +186,7 @@ lifeboat aws emit --cluster prod --format terraform >infra/prod/lifeboat.tf.json
 var sender = []string{"arn:aws:iam::210987654321:role/ops", "arn:aws:iam::123456789012:user/lifeboat"}
 
 var guidePages = append(approvalPages, hooksPage,
-	guidePage{name: "eks.md", manifests: 2},
+	guidePage{name: "eks.md", cluster: "sandbox", blocks: 1, manifests: 2, nodes: []guideNode{{name: "NODE", labels: "team=a"}}, words: sender},
 	guidePage{name: "upgrade.md", cluster: "sandbox", blocks: 1, words: []string{"lifeboat-0.2.0.tgz", "lifeboat-0.1.0.tgz"}},
 	guidePage{name: "eks-karpenter.md", cluster: "sandbox", blocks: 5, nodes: []guideNode{{name: "NODE", labels: "team=a"}}, words: sender},
 	guidePage{name: "warm-pools.md", manifests: 1},
@@ -211,7 +211,7 @@ helm template lifeboat charts/lifeboat --namespace lifeboat-system --values my-v
 		before: map[string]string{"lifeboat aws plan  --cluster prod --groups": "group nodes-a a=b\ngroup nodes-b a=b\n"},
 	},
 	guidePage{
-		name: "from-nth.md", cluster: "nth", blocks: 6, manifests: 9,
+		name: "from-nth.md", cluster: "nth", blocks: 6, manifests: 8,
 		words: []string{"nodes-eu-west-1a", "nodes-eu-west-1a"},
 		before: map[string]string{
 			"lifeboat migrate nth": `
@@ -220,8 +220,7 @@ kubectl --namespace kube-system create deployment aws-node-termination-handler -
 kubectl --namespace kube-system set env deployment/aws-node-termination-handler ENABLE_SPOT_INTERRUPTION_DRAINING=true
 `,
 			"lifeboat nodegroup adopt": "kubectl delete nodegroup nodes-eu-west-1a\n",
-			"kubectl delete interruptionpolicy": `
-kubectl apply -f manifest-1.yaml
+			"helm upgrade": `
 kubectl create --namespace kube-system -f - <<-END
 	apiVersion: apps/v1
 	kind: DaemonSet
