@@ -106,11 +106,13 @@ func recordsTable(r, killed scaleResult) string {
 	t.row("started again with 10,000 finished Interruptions too, idle", settled(r.WithRecords))
 	t.row("the same: caches synced after", seconds(r.RestartReady))
 	for _, n := range []int{2, 3} {
+		var after []string
 		for _, f := range killed.Failovers {
 			if f.Replicas == n {
-				t.row(fmt.Sprintf("leader killed, %d replicas run: first eviction by another after", n), seconds(f.Evicted))
+				after = append(after, seconds(f.Evicted))
 			}
 		}
+		t.row(fmt.Sprintf("leader killed, %d replicas run: first eviction by another after, in each run", n), strings.Join(after, ", "))
 	}
 	t.row("a replica that does not lead", mib(killed.Failovers[0].Standby))
 	return t.String()
