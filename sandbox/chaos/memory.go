@@ -19,8 +19,10 @@ const (
 	// tinyLimit is one page: the next page that a process in the cgroup needs is too much.
 	tinyLimit = "4096"
 	oomPoll   = 20 * time.Millisecond
-	// oomLimit is how long a process may need no page.
-	oomLimit = 30 * time.Second
+	// oomLimit is how long a process may need no page. Then it gets the signal that the kernel sends.
+	oomLimit = 10 * time.Second
+	// dyingLimit is how long a killed process may take to end.
+	dyingLimit = 30 * time.Second
 )
 
 // outOfMemory are faults of memory.
@@ -93,9 +95,11 @@ func exhausting(part string) func(context.Context, *broken) error {
 	}
 }
 
-// emptied waits until the kernel has killed all processes of a cgroup.
+// emptied waits until the kernel has killed all processes of a cgroup. An idle process may need no page:
+// it is killed as the kernel would do it.
 func emptied(ctx context.Context, dir string) error {
-	for limit := time.Now().Add(oomLimit); ; {
+	idle := time.Now().Add(oomLimit)
+	for limit := idle.Add(dyingLimit); ; {
 		left, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {
 			return fmt.Errorf("reading a memory cgroup: %w", err)
@@ -103,10 +107,29 @@ func emptied(ctx context.Context, dir string) error {
 		if len(left) == 0 {
 			return nil
 		}
+		if time.Now().After(idle) {
+			if err := killAll(string(left)); err != nil {
+				return err
+			}
+		}
 		if time.Now().After(limit) || !sleep.For(ctx, oomPoll) {
-			return errors.New("the kernel did not kill the processes")
+			return errors.New("processes that were killed have not ended")
 		}
 	}
+}
+
+// killAll kills processes, one id in each line. One that has ended is no error.
+func killAll(pids string) error {
+	for line := range strings.Lines(pids) {
+		pid, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
+			return fmt.Errorf("reading a memory cgroup: %w", err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("killing process %d: %w", pid, err)
+		}
+	}
+	return nil
 }
 
 func enter(dir string, p sandboxstate.Part) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -49,4 +50,24 @@ func zombie(pid int) bool {
 	var status syscall.WaitStatus
 	ended, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return ended == pid && status.Signal() == syscall.SIGKILL || errors.Is(err, syscall.ECHILD)
+}
+
+// A process that needs no page is killed in the same way.
+func TestIdleProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	idle := exec.Command("sleep", "600")
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pids := fmt.Sprintln(idle.Process.Pid)
+	if err := killAll(pids); err != nil {
+		t.Fatal(err)
+	}
+	_ = idle.Wait()
+	if status, ok := idle.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("it ended as %s", idle.ProcessState)
+	}
+	if err := killAll(pids); err != nil {
+		t.Errorf("of a process that has ended: %v", err)
+	}
 }
