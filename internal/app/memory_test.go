@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
@@ -49,4 +50,12 @@ func TestMemoryIsFreedAfterCacheSync(t *testing.T) {
 		t.Error("replicas that do not lead keep the memory of their lists")
 	}
 	_ = garbage
+}
+
+// The table of sampled allocations grows with each new call stack, for hours.
+func TestAllocationsAreNotSampled(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	if LimitGarbage(); runtime.MemProfileRate != 0 {
+		t.Errorf("one allocation in %d bytes is sampled", runtime.MemProfileRate)
+	}
 }
