@@ -96,3 +96,14 @@ func WaitsFor(in *v1beta1.Interruption) string {
 	}
 	return Message(in)
 }
+
+// NodeNames are the names of the node that an Interruption names, and of the one that was drained. They
+// differ if the node was not known at first, or has another name since.
+func NodeNames(in *v1beta1.Interruption) (names []string) {
+	for _, name := range []string{in.Spec.NodeName, in.Status.NodeName} {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -36,7 +36,7 @@ var filesOffPath = map[string]string{
 	"internal/controller/interruption/corroborate.go":          "only before what cannot be undone, and for notices that the instance is gone",
 	"internal/controller/interruption/drill.go":                "only for drills",
 	"internal/controller/interruption/evict/limits.go":         "returns at once while fewer than 200 requests are in flight",
-	"internal/controller/interruption/expectations.go":         "remembers which versions this process replaced",
+	"internal/controller/interruption/expectations.go":         "remembers which versions this process replaced, and finds stale caches",
 	"internal/controller/interruption/finished.go":             "after the path: forgets a finished record, and deletes it after its TTL",
 	"internal/controller/interruption/options.go":              "the interfaces and options of the controller",
 	"internal/controller/interruption/other_notices.go":        "only for several notices, planned changes, and nodes that are gone",

@@ -239,21 +239,3 @@ func (p *pass) corroborate(ctx context.Context, claim *corroborate.Claim, n *v1b
 	}
 	return corroborate.Genuine(n, p.facts.in.Spec.Notices, i)
 }
-
-// newRecord is for how long an Interruption is new. The replica that recorded it knew its node, and
-// the cache of this one may be older.
-const newRecord = 10 * time.Second
-
-// lacksNode reports whether the node of a new Interruption exists, although the cache lacks it. Without
-// this, the Interruption would be completed as that of a node that is gone.
-func (c *Controller) lacksNode(ctx context.Context, in *v1beta1.Interruption, now time.Time) (bool, error) {
-	if in.Spec.NodeUID == "" || c.Live == nil || now.Sub(in.CreationTimestamp.Time) >= newRecord {
-		return false, nil
-	}
-	var node corev1.Node
-	err := c.Live.Get(ctx, client.ObjectKey{Name: in.Spec.NodeName}, &node)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading the node past the cache: %w", err)
-	}
-	return err == nil && node.UID == in.Spec.NodeUID, nil
-}

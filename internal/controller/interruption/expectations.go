@@ -1,10 +1,17 @@
 package interruption
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
 // expectationTimeout is how long a version that this process replaced counts as
@@ -71,4 +78,22 @@ func set[V any](m *map[string]V, key string, value V) {
 		*m = map[string]V{}
 	}
 	(*m)[key] = value
+}
+
+// newRecord is for how long an Interruption is new. The replica that recorded it knew its node, and
+// the cache of this one may be older.
+const newRecord = 10 * time.Second
+
+// lacksNode reports whether the node of a new Interruption exists, although the cache lacks it. Without
+// this, the Interruption would be completed as that of a node that is gone.
+func (c *Controller) lacksNode(ctx context.Context, in *v1beta1.Interruption, now time.Time) (bool, error) {
+	if in.Spec.NodeUID == "" || c.Live == nil || now.Sub(in.CreationTimestamp.Time) >= newRecord {
+		return false, nil
+	}
+	var node corev1.Node
+	err := c.Live.Get(ctx, client.ObjectKey{Name: in.Spec.NodeName}, &node)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the node past the cache: %w", err)
+	}
+	return err == nil && node.UID == in.Spec.NodeUID, nil
 }

@@ -155,11 +155,7 @@ func nodesOf(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	nodes := []string{in.Spec.NodeName}
-	if in.Status.NodeName != "" && in.Status.NodeName != in.Spec.NodeName {
-		nodes = append(nodes, in.Status.NodeName)
-	}
-	return nodes
+	return record.NodeNames(in)
 }
 
 // unfinished returns the Interruptions that match and are not finished. It reads the cache

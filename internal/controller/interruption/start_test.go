@@ -535,3 +535,32 @@ func TestPodListThatNeverComes(t *testing.T) {
 		t.Errorf("after the deadline it still waits: %+v", w.record().Status)
 	}
 }
+
+// What a person asked for stays cordoned, and a detached instance is not forgotten.
+func TestPodListThatNeverComesEndsAsOthers(t *testing.T) {
+	t.Parallel()
+	asked := rebalance()
+	asked.ID, asked.Kind, asked.Source = "requested-1", notice.KindRequested, notice.SourceUser
+	w := newWorld(t, recordOf(asked), node("a", instance), pod("web-1"))
+	w.unknown = true
+	w.settle(time.Second)
+	w.settle(2 * time.Hour)
+	if w.record().Status.CompletionTime != nil || !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+		t.Errorf("a requested drain ended: %+v", w.record().Status)
+	}
+	g := withGroup(t, recordOf(spot()), pod("web-1"))
+	g.run(5*time.Second, nil)
+	if len(g.detached) != 1 {
+		t.Fatalf("not detached: %+v", g.replaces())
+	}
+	g.unknown = true
+	g.restart()
+	for range 15 {
+		if err := g.pass(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if g.record().Status.CompletionTime != nil {
+		t.Errorf("the detached instance is forgotten, terminated %v: %+v", g.ended, g.record().Status)
+	}
+}

@@ -40,7 +40,7 @@ func awaitPodList(ctx context.Context, p *pass) (bool, error) {
 	}
 	if !p.facts.podsKnown {
 		if !p.facts.now.Before(p.end()) { // the list may never come
-			return false, p.walk(ctx, []step{restoreNode, complete})
+			return false, p.walk(ctx, []step{terminateDetached, awaitInstanceGone, restoreNode, complete})
 		}
 		p.outcome.skipWrite = notice.IsFirm(p.decision.Deadline) && p.facts.now.Sub(p.decision.Notice.ReceivedTime.Time) < barrierTimeout
 		p.outcome.wait(p.facts.now.Add(podListRequeue), "waits for the list of the node's pods")

@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// restoreNode restores a node that still exists to its state before the mark. This includes the node of an instance
-// that was stopped: it is not Ready until the instance starts again as the same node.
+// restoreNode restores a node that still exists to its state before the mark. This includes the node
+// of an instance that was stopped: it is not Ready until the instance starts again as the same node.
 func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
 	if p.facts.nextIsDue(p.decision) {

@@ -76,23 +76,24 @@ func (p *pass) isDone() bool {
 	if p.plan.Empty() {
 		return true
 	}
-	return p.decision.Action == v1beta1.ActionTerminate && !p.held() &&
+	return p.decision.Action == v1beta1.ActionTerminate && p.hold() == nil &&
 		replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now)
 }
 
-// held reports whether a person holds the drain, and asks for a pass when the hold ends.
-func (p *pass) held() bool {
+// hold returns the hold of a person, or nil. It requests a pass for its end.
+func (p *pass) hold() *v1beta1.UserAction {
 	hold := record.Hold(p.facts.in, p.facts.now)
 	if hold != nil && hold.Until != nil {
 		p.outcome.requeueAt(hold.Until.Time)
 	}
-	return hold != nil
+	return hold
 }
 
 // keepsInstance reports whether a hold forbids everything that ends the instance. Past a hard
 // deadline it does not: EC2 ends the instance in any case.
 func (p *pass) keepsInstance() bool {
-	if p.facts.node == nil || p.decision.InstanceGone || !p.held() {
+	hold := p.hold()
+	if hold == nil || p.facts.node == nil || p.decision.InstanceGone {
 		return false
 	}
 	at := replacement.HandoverAt(p.decision.Deadline, p.Margin)
@@ -100,7 +101,7 @@ func (p *pass) keepsInstance() bool {
 		return false
 	}
 	p.outcome.requeueAt(at)
-	p.outcome.held = "waits: " + record.HoldGate(record.Hold(p.facts.in, p.facts.now)).Why
+	p.outcome.held = "waits: " + record.HoldGate(hold).Why
 	return true
 }
 
@@ -109,12 +110,8 @@ func terminateInstance(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.sparesInstance() {
 		return true, nil
 	}
-	if hold := record.Hold(p.facts.in, p.facts.now); hold != nil {
-		at := p.facts.now.Add(terminateRetry)
-		if hold.Until != nil {
-			at = hold.Until.Time
-		}
-		p.outcome.wait(at, "waits: "+record.HoldGate(hold).Why)
+	if hold := p.hold(); hold != nil {
+		p.outcome.Waits = "waits: " + record.HoldGate(hold).Why
 		return false, nil
 	}
 	return p.terminate(ctx)

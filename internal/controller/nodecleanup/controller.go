@@ -6,7 +6,6 @@ package nodecleanup
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // Options configure the controller.
@@ -63,10 +63,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("reading node: %w", err)
 	}
-	var record v1beta1.Interruption
-	err := c.Client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
+	var in v1beta1.Interruption
+	err := c.Client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &in)
 	switch {
-	case err == nil && !notice.Finished(&record):
+	case err == nil && !notice.Finished(&in):
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("reading Interruption: %w", err)
@@ -92,22 +92,17 @@ func marked(o client.Object) bool {
 }
 
 func isFinished(o client.Object) bool {
-	record, ok := o.(*v1beta1.Interruption)
-	return ok && notice.Finished(record)
+	in, ok := o.(*v1beta1.Interruption)
+	return ok && notice.Finished(in)
 }
 
-// nodesOf returns the node that the record names, and the one that was drained. They differ if the
-// node was not known at first, or has another name since.
 func nodesOf(_ context.Context, o client.Object) (requests []reconcile.Request) {
-	record, ok := o.(*v1beta1.Interruption)
+	in, ok := o.(*v1beta1.Interruption)
 	if !ok {
 		return nil
 	}
-	for _, name := range []string{record.Spec.NodeName, record.Status.NodeName} {
-		request := reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
-		if name != "" && !slices.Contains(requests, request) {
-			requests = append(requests, request)
-		}
+	for _, name := range record.NodeNames(in) {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 	}
 	return requests
 }
