@@ -58,14 +58,18 @@ func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 	if len(regarding) == 0 {
 		return Foreign, nil
 	}
-	outcome := Repeated
+	outcome := Foreign
 	for i := range regarding {
 		err := r.client.Create(ctx, r.event(&report, &regarding[i]))
 		switch {
 		case err == nil:
 			outcome = Recorded
 		case isNamespaceGone(err): // a released volume still names its claim
-		case !apierrors.IsAlreadyExists(err):
+		case apierrors.IsAlreadyExists(err):
+			if outcome == Foreign {
+				outcome = Repeated
+			}
+		default:
 			return "", fmt.Errorf("writing the event about %s %s: %w", regarding[i].Kind, regarding[i].Name, err)
 		}
 	}

@@ -147,6 +147,10 @@ func TestReportSkipsNamespacesThatAreGone(t *testing.T) {
 		if got, err := intake.NewRecorder(c, oneNode(), options()).Report(t.Context(), report); err != nil || got != intake.Recorded || !slices.Equal(about, []string{"Pod"}) {
 			t.Errorf("%s: %s, %v, events about %v", name, got, err, about)
 		}
+		report.Volumes = []string{"vol-2"} // no pod uses it
+		if got, err := intake.NewRecorder(c, oneNode(), options()).Report(t.Context(), report); err != nil || got != intake.Foreign {
+			t.Errorf("%s, without others: %s, %v", name, got, err)
+		}
 	}
 }
 
