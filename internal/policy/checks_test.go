@@ -19,7 +19,7 @@ func TestSelectionOfNodes(t *testing.T) {
 		return v1beta1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: op, Values: values}}}
 	}
 	groups := v1beta1.NodeSelector{NodeGroups: []string{"db", "mq"}}
-	const selects = "applies: it selects the node, and no other policy that does has a priority above 0"
+	const selects = "applies: no policy that selects the node has a priority above 0"
 	for _, c := range []struct {
 		name  string
 		nodes v1beta1.NodeSelector
@@ -84,14 +84,14 @@ func TestConsideredListsEveryPolicy(t *testing.T) {
 	want := []policy.Considered{
 		{Policy: "kafka", Reason: "does not select the node: it is for NodePools kafka, and the node is of web"},
 		{Policy: "broken", Reason: `selects no node, since its selector is not valid: nodes.matchExpressions[0]: "Near" is not a valid label selector operator; write operator In or NotIn with values, or Exists or DoesNotExist without`},
-		{Policy: "careful", Reason: "applies: it selects the node, and no other policy that does has a priority above 10"},
+		{Policy: "careful", Reason: "applies: no policy that selects the node has a priority above 10"},
 		{Policy: "careful", Rule: "rule 1", Reason: "is for RebalanceRecommendation, not for SpotInterruption"},
 		{Policy: "careful", Rule: "reclaims", Rules: true, Reason: "rules: it is the first of policy careful for SpotInterruption"},
 		{Policy: "careful", Rule: "rule 3", Reason: "is not used: rule 2 (reclaims) comes before it"},
 		{Policy: "twin", Reason: "is not used: policy careful has the same priority 10 and sorts first"},
 		{Policy: "everyone-else", Reason: "is not used: policy careful has priority 10, above its 1"},
 		{Policy: "everyone", Reason: "is not used: policy careful has priority 10, above its 0"},
-		{Rule: "SpotInterruption", Reason: "is not used: a rule of policy careful rules, and this is the built-in default"},
+		{Rule: "SpotInterruption", Reason: "is not used: a rule of policy careful applies, and this is the built-in default"},
 	}
 	if diff := cmp.Diff(want, d.Considered); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -107,7 +107,7 @@ func TestConsideredEndsWithDefaultRule(t *testing.T) {
 		Policies: []v1beta1.InterruptionPolicy{named("hints", 0, on(v1beta1.ActionCordon, notice.KindRebalanceRecommendation))},
 	})
 	want := []policy.Considered{
-		{Policy: "hints", Reason: "applies: it selects the node, and no other policy that does has a priority above 0"},
+		{Policy: "hints", Reason: "applies: no policy that selects the node has a priority above 0"},
 		{Policy: "hints", Rule: "rule 1", Reason: "is for RebalanceRecommendation, not for SpotInterruption"},
 		{Rule: "SpotInterruption", Rules: true, Reason: "rules: it is the built-in default, since policy hints has no rule for it"},
 	}

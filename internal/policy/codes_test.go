@@ -60,11 +60,11 @@ func TestConsideredListsEventTypeCodes(t *testing.T) {
 	facts := policy.Facts{Now: noon, Notices: []v1beta1.Notice{n}, Node: node(nil), Policies: []v1beta1.InterruptionPolicy{p}}
 	d, _ := policy.Decide(facts)
 	want := []policy.Considered{
-		{Policy: "db", Reason: "applies: it selects the node, and no other policy that does has a priority above 0"},
+		{Policy: "db", Reason: "applies: no policy that selects the node has a priority above 0"},
 		{Policy: "db", Rule: "reboots", Reason: "is for the codes *-reboot, *_REBOOT_*, and the notice has instance-stop"},
 		{Policy: "db", Rule: "stops", Rules: true, Reason: "rules: it is the first of policy db for ScheduledChange (instance-stop)"},
 		{Policy: "db", Rule: "rule 3", Reason: "is not used: rule 2 (stops) comes before it"},
-		{Rule: "Unknown", Reason: "is not used: a rule of policy db rules, and this is the built-in default"},
+		{Rule: "Unknown", Reason: "is not used: a rule of policy db applies, and this is the built-in default"},
 	}
 	if diff := cmp.Diff(want, d.Considered); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -14,8 +14,8 @@ import (
 
 // whyGuarded says what an invalid policy that selects the node causes.
 func (q *matchContext) whyGuarded() string {
-	return fmt.Sprintf("applies: it selects the node, and no other policy that does has a priority above %d; it is not valid (%s), "+
-		"so the built-in default rules, and needs approval unless the instance goes in any case", q.says.Spec.Priority, strings.Join(q.invalid, "; "))
+	return fmt.Sprintf("no policy that selects the node has a priority above %d, but it is not valid (%s), "+
+		"so the built-in default applies, and needs approval unless the instance goes in any case", q.says.Spec.Priority, strings.Join(q.invalid, "; "))
 }
 
 // howToCorrect says what is wrong with the policy and what to do; empty if it is valid.

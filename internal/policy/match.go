@@ -43,7 +43,7 @@ func (q *matchContext) match(policies []v1beta1.InterruptionPolicy) match {
 	if chosen == nil {
 		return q.useDefault()
 	}
-	q.consider("", defaultFor(q.notice, q.node).name, false, fmt.Sprintf("is not used: a rule of policy %s rules, and this is the built-in default", chosen.policy))
+	q.consider("", defaultFor(q.notice, q.node).name, false, fmt.Sprintf("is not used: a rule of policy %s applies, and this is the built-in default", chosen.policy))
 	return q.asRequested(*chosen)
 }
 

@@ -24,7 +24,7 @@ func (q *matchContext) matchPolicies(policies []v1beta1.InterruptionPolicy) *mat
 			q.consider(p.Name, "", false, q.whyGuarded())
 			continue
 		}
-		q.consider(p.Name, "", false, fmt.Sprintf("applies: it selects the node, and no other policy that does has a priority above %d", p.Spec.Priority))
+		q.consider(p.Name, "", false, fmt.Sprintf("applies: no policy that selects the node has a priority above %d", p.Spec.Priority))
 		chosen = q.matchRules(p)
 	}
 	return chosen
