@@ -98,7 +98,7 @@ func (f *awsFlags) repeated() string {
 		also += " --adopt"
 	}
 	for _, arn := range f.senders {
-		also += " --sender " + arn
+		also += " --sender '" + arn + "'" // it may have asterisks
 	}
 	if f.region != "" {
 		also += " --region " + f.region

@@ -69,6 +69,10 @@ func TestAWSApplyAndDestroy(t *testing.T) {
 	e.want(plan, ExitChanges)
 	golden(t, "aws-plan-new.golden", plan.out)
 	e.want(e.aws("plan"), ExitChanges) // the plan changed nothing
+	const sender = "arn:aws:iam::123456789012:role/ops-*"
+	if again := e.aws("plan", "--sender", sender, "--region", "us-east-1"); !strings.Contains(again.out, "aws setup --cluster prod --sender '"+sender+"' --region us-east-1`") {
+		t.Errorf("the printed command lacks flags:\n%s%s", again.out, again.err)
+	}
 
 	apply := e.aws("setup", "--yes")
 	e.want(apply, ExitOK)
