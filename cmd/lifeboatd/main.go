@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	app.LimitGarbage()
+	app.ConfigureRuntime()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {

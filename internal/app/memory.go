@@ -13,9 +13,9 @@ import (
 // under load.
 const garbagePercent = 25
 
-// LimitGarbage lowers GOGC unless the environment sets it, and stops the sampling of allocations:
+// ConfigureRuntime lowers GOGC unless the environment sets it, and stops the sampling of allocations:
 // lifeboatd serves no profiles, and their table grows with each new call stack. It is called first.
-func LimitGarbage() {
+func ConfigureRuntime() {
 	runtime.MemProfileRate = 0
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)

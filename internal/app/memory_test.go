@@ -16,11 +16,11 @@ func TestGOGCIsRespected(t *testing.T) {
 		return sample[0].Value.Uint64()
 	}
 	t.Setenv("GOGC", "70")
-	if LimitGarbage(); percent() != 100 {
+	if ConfigureRuntime(); percent() != 100 {
 		t.Errorf("GOGC is set, but the percentage changed to %d", percent())
 	}
 	t.Setenv("GOGC", "")
-	if LimitGarbage(); percent() != garbagePercent {
+	if ConfigureRuntime(); percent() != garbagePercent {
 		t.Errorf("the percentage is %d, want %d", percent(), garbagePercent)
 	}
 }
@@ -55,7 +55,7 @@ func TestMemoryIsFreedAfterCacheSync(t *testing.T) {
 // The table of sampled allocations grows with each new call stack, for hours.
 func TestAllocationsAreNotSampled(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	if LimitGarbage(); runtime.MemProfileRate != 0 {
+	if ConfigureRuntime(); runtime.MemProfileRate != 0 {
 		t.Errorf("one allocation in %d bytes is sampled", runtime.MemProfileRate)
 	}
 }

@@ -177,8 +177,10 @@ func permissionsPage(t *testing.T) string {
 	}
 	out.WriteString("\n## A person who runs drills and probes\n\n" +
 		"`lifeboat interrupt --via queue` needs `sqs:SendMessage` on the queue, and a queue that was set up with `--sender` for that person.\n" +
-		"`lifeboat doctor --probe` needs `events:PutEvents` on the default event bus. [Drills with FIS](guides/rehearse.md) need\n" +
-		"`fis:CreateExperimentTemplate` and what [that page](guides/rehearse.md#reclaim-take-a-spot-node-away) lists.\n")
+		"`lifeboat doctor --probe` needs `events:PutEvents` on the default event bus. [Drills with\n" +
+		"FIS](guides/rehearse.md#reclaim-take-a-spot-node-away) call `fis:CreateExperimentTemplate`, `fis:StartExperiment`,\n" +
+		"`fis:GetExperiment`, `fis:StopExperiment`, `fis:DeleteExperimentTemplate`, `fis:ListExperimentTemplates` and\n" +
+		"`fis:ListExperiments`.\n")
 	return out.String()
 }
 

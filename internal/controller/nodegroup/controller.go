@@ -160,7 +160,7 @@ func (c *Controller) Reconcile(ctx context.Context, g *v1beta1.NodeGroup) (recon
 	if other != "" {
 		return c.report(ctx, g, m, passState{wanted: w, otherOwner: other})
 	}
-	var unlabelled error
+	var labelErr error
 	s := passState{wanted: w}
 	s.observed, s.known, s.err = c.look(ctx, g, m)
 	if s.known {
@@ -169,10 +169,10 @@ func (c *Controller) Reconcile(ctx context.Context, g *v1beta1.NodeGroup) (recon
 		if s.err == nil { // after a failed read, sizes can be older than the spec
 			s.done, s.failed = c.act(ctx, g, m, w, s.plan)
 		}
-		unlabelled = c.label(ctx, g, s.observed)
+		labelErr = c.label(ctx, g, s.observed)
 	}
 	result, err := c.report(ctx, g, m, s)
-	if err := errors.Join(unlabelled, err); err != nil {
+	if err := errors.Join(labelErr, err); err != nil {
 		return reconcile.Result{}, err
 	}
 	return result, nil
