@@ -139,7 +139,7 @@ func (i *bootAgents) tend(ctx context.Context, in ec2.Instance, now time.Time) (
 
 // powerOn starts the init process of a machine after its boot time.
 func (i *bootAgents) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (retry time.Time, err error) {
-	boots, err := machines.BootTime(in, i.s.opts.BootDelay)
+	boots, err := machines.BootTime(in, i.s.bootDelay(in.ID))
 	if err != nil {
 		return retry, err
 	}

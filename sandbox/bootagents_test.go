@@ -39,7 +39,7 @@ func newBootAgentsOf(t *testing.T) *bootAgents {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Sandbox{cloud: c, log: slog.New(slog.NewTextHandler(t.Output(), nil)), opts: Options{Dir: t.TempDir(), Lifeboatd: program}}
+	s := &Sandbox{cloud: c, log: slog.New(slog.NewTextHandler(t.Output(), nil)), opts: Options{Dir: t.TempDir(), Lifeboatd: program, BootDelay: time.Millisecond}}
 	s.state.Dir = s.opts.Dir
 	i := newBootAgents(s)
 	i.kubeconfig = func(string) (string, error) { return "", nil }

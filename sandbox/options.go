@@ -14,8 +14,9 @@ import (
 
 const (
 	// DefaultName is the sandbox that commands use if none is named.
-	DefaultName      = sandboxstate.DefaultName
-	defaultBootDelay = 2 * time.Second
+	DefaultName = sandboxstate.DefaultName
+	// FastBoot is a BootDelay for tests that are not about boot times.
+	FastBoot = 2 * time.Second
 )
 
 // Options describe a sandbox. The zero value is the default sandbox.
@@ -28,8 +29,8 @@ type Options struct {
 	Dir string
 	// Account and Region are those of the emulated AWS.
 	Account, Region string
-	// BootDelay is the time from the launch of an instance to its Node; default 2 s. A real
-	// instance needs slightly longer.
+	// BootDelay is the time from the launch of an instance to its Node. Default: each instance takes
+	// between 30 and 60 s, as OrdinaryBoot says; a real one takes its own time, and BootDelay more.
 	BootDelay time.Duration
 	// Unkind is [emulator.Options.Unkind]. Zero: messages are delivered in order and once, and all
 	// answers show the current state.
@@ -117,9 +118,6 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Region == "" {
 		o.Region = emulator.DefaultRegion
-	}
-	if o.BootDelay == 0 && !o.RealNodes {
-		o.BootDelay = defaultBootDelay
 	}
 	if o.Progress == nil {
 		o.Progress = func(Step) {}

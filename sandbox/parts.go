@@ -135,7 +135,7 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 	}
 	s.agents = newAgents(s)
 	operator := machines.New(s.machineCloud(), client, hardware, machines.Options{
-		BootDelay: s.opts.BootDelay, Region: s.opts.Region, Log: s.log, Running: s.agents.want,
+		BootDelay: s.bootDelay, Region: s.opts.Region, Log: s.log, Running: s.agents.want,
 	})
 	if s.opts.Agents {
 		if err := s.StartAgents(); err != nil {
@@ -146,7 +146,7 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 	if s.opts.RealNodes {
 		detail("instances are real, in namespaces of this machine")
 	} else {
-		detail(fmt.Sprintf("nodes register %s after launch", s.opts.BootDelay))
+		detail("nodes register " + describeBoot(s.opts.BootDelay) + " after launch")
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func capacityFirst() *v1beta1.InterruptionPolicy {
 func newGroupWorld(tb testing.TB, who groupSide) *sideBySide {
 	tb.Helper()
 	dir := tb.TempDir()
-	o := sandbox.Options{Name: "bench", Dir: filepath.Join(dir, "s"), NoLifeboat: !who.lifeboat}
+	o := sandbox.Options{Name: "bench", Dir: filepath.Join(dir, "s"), NoLifeboat: !who.lifeboat, BootDelay: sandbox.FastBoot}
 	if who.lifeboat {
 		o.Lifeboatd = buildLifeboatd(tb, dir)
 	}

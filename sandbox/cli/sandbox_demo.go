@@ -55,9 +55,6 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 			case len(args) == 1:
 				name = args[0]
 			}
-			if !cmd.Flags().Changed("boot-delay") {
-				f.bootDelay = 0 // the scenario sets it
-			}
 			return s.demo(cmd.Context(), f, name, withConsole)
 		},
 	}

@@ -29,7 +29,7 @@ const (
 
 // launch launches spot instances in the sandbox's EC2 and waits until all of
 // them are nodes that are Ready.
-func (s *session) launch(ctx context.Context, state sandbox.State, count int) error {
+func (s *session) launch(ctx context.Context, state sandbox.State, count int, tags []types.Tag) error {
 	progress := terminal.NewProgress(s.err)
 	defer progress.Stop()
 	progress.Step("launching %d spot instances", count)
@@ -41,6 +41,7 @@ func (s *session) launch(ctx context.Context, state sandbox.State, count int) er
 			MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 			Placement:             &types.Placement{AvailabilityZone: aws.String(state.Region + string(nodeZones[i%len(nodeZones)]))},
 			InstanceMarketOptions: &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot},
+			TagSpecifications:     []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: tags}},
 		})
 		if err != nil {
 			return fmt.Errorf("launching an instance: %w", err)

@@ -5,10 +5,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
 // superviseFlags are the options of a sandbox as flags. The user gives them to `up`, and `up` passes
@@ -31,13 +34,21 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.StringVar(&f.account, "account", "123456789012", "the account of the emulated AWS")
 	flags.StringVar(&f.region, "region", "us-east-1", "the region of the emulated AWS")
 	flags.StringVar(&f.lifeboatd, "lifeboatd", "", "path of lifeboatd (default: beside this program, then $PATH)")
-	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
+	flags.DurationVar(&f.bootDelay, "boot-delay", 0, "how long an instance takes from its launch to its node (default: 30 to 60 s, as on an ordinary cluster)")
 	flags.IntVar(&f.replicas, "replicas", 1, "replicas of lifeboatd, with leader election from two on")
 	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
 	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "with --karpenter: the name of its own queue, which turns its settings.interruptionQueue on (default: off)")
 	flags.Uint64Var(&f.unkind, "unkind", 0, "answer as badly as AWS documents, with this number as seed of the random choices; see --help (default: off)")
 	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "do not start lifeboatd, so that you can run your own")
+}
+
+// firstBoot are the tags of the first instances. They are nodes soon, unless the user has set a time.
+func (f *superviseFlags) firstBoot() []types.Tag {
+	if f.bootDelay > 0 || f.real {
+		return nil
+	}
+	return []types.Tag{{Key: aws.String(machines.TagBootTime), Value: aws.String(sandbox.FastBoot.String())}}
 }
 
 func (f *superviseFlags) options(s *session) sandbox.Options {

@@ -60,8 +60,10 @@ func newSandboxUp(s *session) *cobra.Command {
 		Long: `Bring a sandbox up, and leave it running. The first time it builds Kubernetes,
 which takes some minutes; after that it takes seconds.
 
-Every instance that is launched in its EC2 becomes a node. --nodes launches the
-first spot instances.
+Every instance that is launched in its EC2 becomes a node, 30 to 60 s after its
+launch, as on an ordinary cluster. --nodes launches the first spot instances.
+They are nodes after 2 s, so that you need not wait. With --boot-delay, all
+instances take that time.
 
 Nodes are simulated: a Node is Ready, and its pods run no containers. With
 --nodes real, each instance is a set of namespaces of this machine. It has its
@@ -99,9 +101,6 @@ Instance metadata shows notices late, and fails some requests.`,
 				return command.UsageErrorf("--karpenter-queue is a queue for Karpenter: add --karpenter")
 			}
 			f.real = nodes.real
-			if f.real && !cmd.Flags().Changed("boot-delay") {
-				f.bootDelay = 0 // real instances boot in their own time
-			}
 			return s.up(cmd.Context(), f, nodes.count)
 		},
 	}
@@ -130,7 +129,7 @@ func (s *session) up(ctx context.Context, f superviseFlags, nodes int) error {
 		return err
 	}
 	if nodes > 0 {
-		if err := s.launch(ctx, state, nodes); err != nil {
+		if err := s.launch(ctx, state, nodes, f.firstBoot()); err != nil {
 			return fmt.Errorf("the sandbox %s is up, but without all its nodes: %w", name, err)
 		}
 	}

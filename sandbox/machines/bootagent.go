@@ -13,7 +13,7 @@ import (
 // Tags of an instance with the durations of its boot.
 const (
 	// TagBootTime is the time from the launch, or the start, until programs run on the instance,
-	// such as 20s; otherwise Options.BootDelay.
+	// such as 20s; otherwise that of Options.BootDelay.
 	TagBootTime = "lifeboat.dev/boot-time"
 	// TagPrepareTime is the duration of the one-time preparation of its disk, such as image pulls,
 	// before its kubelet runs; unused if its user data starts no agent.

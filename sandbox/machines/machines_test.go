@@ -50,6 +50,9 @@ func tagged(in ec2.Instance, tag string) ec2.Instance {
 	return in
 }
 
+// twoSeconds is a boot delay.
+func twoSeconds(string) time.Duration { return 2 * time.Second }
+
 func TestPlan(t *testing.T) {
 	const yes, unknown = corev1.ConditionTrue, corev1.ConditionUnknown
 	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare-metal"}, Spec: corev1.NodeSpec{ProviderID: "metal://1"}}
@@ -79,7 +82,7 @@ func TestPlan(t *testing.T) {
 		{name: "other Nodes stay", nodes: []*corev1.Node{other}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			steps, wake := plan(view{Now: now.Add(tc.after), BootDelay: 2 * time.Second, Instances: tc.instances, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
+			steps, wake := plan(view{Now: now.Add(tc.after), BootDelay: twoSeconds, Instances: tc.instances, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
 			var got act
 			if len(steps) > 0 {
 				got = steps[0].Act
@@ -191,7 +194,7 @@ func run(ctx context.Context, t *testing.T, cloud Cloud, client *fake.Clientset)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- New(cloud, client, NewSimulated(client), Options{Region: "us-east-1", BootDelay: 2 * time.Second}).Run(ctx)
+		ended <- New(cloud, client, NewSimulated(client), Options{Region: "us-east-1", BootDelay: twoSeconds}).Run(ctx)
 	}()
 	return func() {
 		cancel()

@@ -62,8 +62,8 @@ type Hardware interface {
 
 // Options are the optional settings.
 type Options struct {
-	// BootDelay is the time from launch to Start.
-	BootDelay time.Duration
+	// BootDelay returns the time from the launch of an instance to Start, by its id. Nil: none.
+	BootDelay func(instanceID string) time.Duration
 	// Region is the region of the instances.
 	Region string
 	// Running receives, on every pass, the instances with power and a Node, and the Node's name,
@@ -86,6 +86,9 @@ type Operator struct {
 func New(cloud Cloud, client kubernetes.Interface, hardware Hardware, opts Options) *Operator {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.BootDelay == nil {
+		opts.BootDelay = func(string) time.Duration { return 0 }
 	}
 	zoneIDs := map[string]string{}
 	for _, s := range cloud.Subnets() {

@@ -30,7 +30,7 @@ type step struct {
 // view is the input of a plan.
 type view struct {
 	Now       time.Time
-	BootDelay time.Duration
+	BootDelay func(instanceID string) time.Duration
 	Instances []ec2.Instance
 	Nodes     []*corev1.Node
 	Boot      func(Machine) (id string, on bool)
@@ -50,7 +50,7 @@ func plan(v view) (steps []step, wake time.Time) {
 		delete(nodes, in.ID)
 		boot, on := v.Boot(m)
 		// Launch times are whole seconds, so a boot may be up to one shorter.
-		boots, _ := BootTime(in, v.BootDelay) // Node reports the error
+		boots, _ := BootTime(in, v.BootDelay(in.ID)) // Node reports the error
 		ready := in.LaunchTime.Add(boots)
 		switch {
 		case !in.ShutdownTime.IsZero() && on:

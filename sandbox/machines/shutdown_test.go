@@ -34,7 +34,7 @@ func TestShutdownCompletesBeforePowerOff(t *testing.T) {
 		{"its operating system is not asked", instance(ec2.ShuttingDown, false), []*corev1.Node{node(true, corev1.ConditionTrue)}, cut},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			steps, _ := plan(view{Now: now, Instances: []ec2.Instance{tc.instance}, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
+			steps, _ := plan(view{Now: now, BootDelay: twoSeconds, Instances: []ec2.Instance{tc.instance}, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
 			if len(steps) != 1 || steps[0].Act != tc.want {
 				t.Errorf("got %v, want %s", steps, tc.want)
 			}

@@ -20,7 +20,9 @@
 //	rules standard|none|from FILE
 //	lifeboat on [sources=] [status-interval=] [status-threshold=] [autoscaling-interval=] | off | kill
 //	agents on|off
-//	karpenter on [own-queue] [guard] [boot-delay=15s] | off | kill   see below
+//	boot 15s|ordinary           instances that are launched from here on become nodes after that
+//	                            time; at first, and with ordinary, after 30 to 60 s
+//	karpenter on [own-queue] [guard] | off | kill   see below
 //	capacity none [type=] [zone=] [spot|on-demand] | back
 //	interrupt NODE… kind=spot|rebalance|scheduled|status [via=ec2|fis|queue] [notice=] [code=] [capacity=none]
 //	                            with capacity=none EC2 has no more capacity of that kind
@@ -61,13 +63,14 @@
 //	job flush-* complete        running, complete, failed or none
 //	record a phase=Ignored      and action=, policy=, kinds=, sources=, wiring=, replacement=; or none
 //
-// If Karpenter provisions, karpenter on is the first line, because the sandbox starts with it. Its
+// If Karpenter provisions, karpenter on is the first line after boot, because the sandbox starts with it. Its
 // EC2NodeClass and NodePool are applied like other objects. With own-queue, Karpenter receives
 // interruptions from a queue of its own. With guard, Lifeboat's admission policy guards its
-// NodeClaims. boot-delay is the time from launch to node. A launched
+// NodeClaims. A launched
 // instance has no name until the script names it:
 //
-//	karpenter on boot-delay=15s
+//	boot 15s
+//	karpenter on
 //	apply karpenter.yaml
 //	apply workloads.yaml
 //	wait node a launched        the first instance that has no name yet is called a

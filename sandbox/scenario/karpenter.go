@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +30,6 @@ func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 		return o
 	}
 	o.Karpenter = true
-	if o.BootDelay == 0 {
-		o.BootDelay = st.BootDelay
-	}
 	o.KarpenterGuard = st.Guard
 	if st.OwnQueue {
 		o.KarpenterQueue, o.KarpenterOwnQueue = karpenterQueue, true
@@ -41,11 +39,40 @@ func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 
 // karpenter is the first line of a scenario in which Karpenter provisions.
 func (sc *Scenario) karpenter() (KarpenterStatement, bool) {
-	if len(sc.Steps) == 0 {
-		return KarpenterStatement{}, false
-	}
-	st, ok := sc.Steps[0].Do.(KarpenterStatement)
+	do, _ := sc.first()
+	st, ok := do.(KarpenterStatement)
 	return st, ok
+}
+
+// first is the first line that is not about boot times; false: there is none.
+func (sc *Scenario) first() (any, bool) {
+	for _, step := range sc.Steps {
+		if _, boot := step.Do.(BootStatement); !boot {
+			return step.Do, true
+		}
+	}
+	return nil, false
+}
+
+// withoutBoot is the scenario without its boot times.
+func (sc *Scenario) withoutBoot() *Scenario {
+	out := *sc
+	out.Steps = slices.DeleteFunc(slices.Clone(sc.Steps), func(s Step) bool {
+		_, boot := s.Do.(BootStatement)
+		return boot
+	})
+	return &out
+}
+
+// boot sets the boot time of instances. It says so if a time is shorter than on an ordinary cluster.
+func (p *player) boot(st BootStatement) error {
+	p.sandbox.SetBootDelay(st.Delay)
+	text := "from here on, instances become nodes 30 to 60 s after their launch, as on an ordinary cluster"
+	if st.Delay > 0 {
+		text = fmt.Sprintf("compressed: instances become nodes %s after their launch, not after 30 to 60 s", st.Delay)
+	}
+	p.addMoment(MomentStep, text)
+	return nil
 }
 
 // provisioner is the name and version of what provisions nodes in a sandbox, such as "karpenter
@@ -68,6 +95,8 @@ func (p *player) provision(ctx context.Context, s Step) error {
 		return p.named(ctx, do)
 	case CapacityStatement:
 		return p.capacity(do)
+	case BootStatement:
+		return p.boot(do)
 	default:
 		return fmt.Errorf("unknown statement %T", do)
 	}

@@ -107,7 +107,8 @@ func verbs() []verb {
 		{"apply", "apply FILE", (*parser).apply},
 		{"rules", "rules standard | rules none | rules from FILE", (*parser).rules},
 		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s] [status-threshold=5s] [autoscaling-interval=5s] | lifeboat off | lifeboat kill", (*parser).lifeboat},
-		{"karpenter", "karpenter on [own-queue] [boot-delay=15s] | karpenter off | karpenter kill", (*parser).karpenterLine},
+		{"boot", "boot 2s | boot ordinary", (*parser).boot},
+		{"karpenter", "karpenter on [own-queue] [guard] | karpenter off | karpenter kill", (*parser).karpenterLine},
 		{"capacity", "capacity none [type=m5.large] [zone=us-east-1a] [spot|on-demand] | capacity back", (*parser).capacity},
 		{"group", "group NAME [desired=1] [min=0] [max=10] [type=m5.large] [zones=us-east-1a,us-east-1b] [spot] [rebalance] [warm=1] [pool=stopped|running|hibernated] [reuse] " +
 			"[hooks=both|launch|terminate|none] [launch-time=5m] [terminate-time=5m] [boot=3s] [prepare=5s] [agent=answers|silent|none] [declared] [labels=a=b] [taints=key=value:NoSchedule]", (*parser).group},

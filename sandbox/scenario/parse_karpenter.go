@@ -22,7 +22,8 @@ var errNoKarpenter = errors.New("nothing provisions in this scenario: begin the 
 var errNothingLaunches = errors.New("nothing launches nodes in this scenario: begin the script with karpenter on, or make a group")
 
 func (p *parser) karpenterLine(args []string) (any, error) {
-	first := len(p.scenario.Steps) == 0
+	_, begins := p.scenario.first()
+	first := !begins
 	switch {
 	case !first && !p.karpenter:
 		return nil, errNoKarpenter
@@ -40,10 +41,23 @@ func (p *parser) karpenterLine(args []string) (any, error) {
 	}
 	p.karpenter = true
 	return st, options(args[1:], map[string]func(string) error{
-		"guard":      flag(func() { st.Guard = true }),
-		"own-queue":  flag(func() { st.OwnQueue = true }),
-		"boot-delay": duration(&st.BootDelay),
+		"guard":     flag(func() { st.Guard = true }),
+		"own-queue": flag(func() { st.OwnQueue = true }),
 	})
+}
+
+// ordinaryBoot is the value of boot for the times of an ordinary cluster.
+const ordinaryBoot = "ordinary"
+
+func (p *parser) boot(args []string) (any, error) {
+	st := BootStatement{}
+	switch {
+	case len(args) != 1:
+		return nil, fmt.Errorf("boot goes with one time")
+	case args[0] == ordinaryBoot:
+		return st, nil
+	}
+	return st, duration(&st.Delay)(args[0])
 }
 
 // launchedNode registers the name of a node that Karpenter or a group launches.

@@ -133,7 +133,8 @@ interrupt c notice=5m via=fis
 
 func TestParseKarpenterScenarios(t *testing.T) {
 	sc, err := Parse("x.txtar", []byte(archive(`
-karpenter on own-queue boot-delay=15s
+boot 15s
+karpenter on own-queue
 wait node a launched within 2m
 wait node b launched
 karpenter off
@@ -142,6 +143,7 @@ capacity none type=m5.large zone=us-east-1a spot
 capacity none on-demand
 capacity none
 capacity back
+boot ordinary
 interrupt a kind=spot capacity=none
 karpenter kill
 always instances<=2
@@ -157,7 +159,8 @@ expect node b unprotected
 		got = append(got, s.Do)
 	}
 	want := []any{
-		KarpenterStatement{Do: KarpenterOn, OwnQueue: true, BootDelay: 15 * time.Second},
+		BootStatement{Delay: 15 * time.Second},
+		KarpenterStatement{Do: KarpenterOn, OwnQueue: true},
 		NamedStatement{Name: "a", Within: 2 * time.Minute},
 		NamedStatement{Name: "b", Within: time.Minute},
 		KarpenterStatement{Do: KarpenterOff},
@@ -166,6 +169,7 @@ expect node b unprotected
 		CapacityStatement{CapacityType: "on-demand"},
 		CapacityStatement{},
 		CapacityStatement{Back: true},
+		BootStatement{},
 		InterruptStatement{Nodes: []string{"a"}, Kind: SpotInterruption, Via: ViaEC2, Notice: 2 * time.Minute, Exhausts: true},
 		KarpenterStatement{Do: KarpenterKill},
 		AlwaysStatement{machinesCount{runningInstances, "<=", 2}},
@@ -185,7 +189,7 @@ func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 		{"no script", "T\n-- w.yaml --\n", `x.txtar: no script: add a file with the line -- script --`},
 		{"empty script", "T\n-- script --\n# nothing\n", `x.txtar:4: the script is empty: begin with a node`},
 		{"a file twice", "T\n-- a --\n-- a --\n-- script --\nnode a\n", `x.txtar: the file "a" exists twice`},
-		{"unknown verb", archive("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, karpenter, capacity, group, scale, refresh, balance, detach, terminate, agents, interrupt, cancel, chaos, approve, hold, release, wait, expect, always, at, by or until`},
+		{"unknown verb", archive("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, boot, karpenter, capacity, group, scale, refresh, balance, detach, terminate, agents, interrupt, cancel, chaos, approve, hold, release, wait, expect, always, at, by or until`},
 		{"bad node name", archive("node A\n"), `x.txtar:8: node name "A" is not lower-case letters, digits and -; write: node NAME`},
 		{"unknown option", archive("node a size=5\n"), `x.txtar:8: unknown option "size": there are labels, on-demand, spot, taints, type or zone; write: node NAME`},
 		{"flag with a value", archive("node a spot=yes\n"), `option spot: it takes no value`},
@@ -243,6 +247,8 @@ func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 		{"unknown record field", archive(nodes + "expect record a colour=red\n"), `unknown option "colour": there are action, kinds, phase, policy, replacement, sources or wiring`},
 		{"Karpenter too late", archive(nodes + "karpenter on\n"), `x.txtar:10: nothing provisions in this scenario: begin the script with karpenter on; write: karpenter on`},
 		{"Karpenter off at first", archive("karpenter off\n"), `karpenter on must be the first line about Karpenter`},
+		{"boot without a time", archive("boot\n"), `boot goes with one time; write: boot 2s | boot ordinary`},
+		{"boot of no time", archive("boot soon\n"), `"soon" is no duration: write one such as 90s; write: boot 2s | boot ordinary`},
 		{"Karpenter nothing", archive("karpenter\n"), `an act is missing; write: karpenter on [own-queue]`},
 		{"Karpenter up", archive("karpenter on\nkarpenter up\n"), `unknown value "up": write on, off or kill`},
 		{"own queue later", archive("karpenter on\nkarpenter on own-queue\n"), `"own-queue" is too much: only the first line takes options`},

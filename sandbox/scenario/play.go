@@ -16,7 +16,8 @@ import (
 
 // Options are the options of a run.
 type Options struct {
-	// Sandbox has the options of the sandbox. Its name defaults to that of the scenario.
+	// Sandbox has the options of the sandbox. Its name defaults to that of the scenario. Its BootDelay,
+	// if there is one, replaces the boot times of the script.
 	Sandbox sandbox.Options
 	// Moment receives the timeline live, one moment at a time. It may be nil.
 	Moment func(Moment)
@@ -30,6 +31,9 @@ type Options struct {
 // returns a report if the script ran to its end. The error is a *FailedError if expectations did
 // not hold.
 func Run(ctx context.Context, sc *Scenario, o Options) (_ *Report, err error) {
+	if o.Sandbox.BootDelay > 0 {
+		sc = sc.withoutBoot()
+	}
 	sb, err := sandbox.New(sc.Sandbox(o.Sandbox))
 	if err != nil {
 		return nil, err

@@ -57,12 +57,13 @@ type (
 	KarpenterStatement struct {
 		Do KarpenterAct
 		// OwnQueue: Karpenter receives interruptions itself, from its own queue. Guard: the chart's
-		// guard of NodeClaims is on. BootDelay is the boot time of instances; 0: the sandbox's
-		// default. Only the first line has them.
-		OwnQueue  bool
-		Guard     bool
-		BootDelay time.Duration
+		// guard of NodeClaims is on. Only the first line has them.
+		OwnQueue bool
+		Guard    bool
 	}
+	// BootStatement sets how long instances that are launched from here on take to become nodes.
+	// Zero: 30 to 60 s, as on an ordinary cluster.
+	BootStatement struct{ Delay time.Duration }
 	// NamedStatement names the next instance that Karpenter launches and that has no name in the
 	// script yet.
 	NamedStatement struct {

@@ -147,20 +147,22 @@ func TestKarpenterScenarioNeedsKarpenterSandbox(t *testing.T) {
 	for line, want := range map[string]sandbox.Options{
 		"node a":                         {Name: "my-scenario"},
 		"karpenter on":                   {Name: "my-scenario", Karpenter: true},
-		"karpenter on boot-delay=15s":    {Name: "my-scenario", Karpenter: true, BootDelay: 15e9},
+		"boot 15s\nkarpenter on":         {Name: "my-scenario", Karpenter: true},
 		"karpenter on own-queue":         {Name: "my-scenario", Karpenter: true, KarpenterQueue: "karpenter", KarpenterOwnQueue: true},
 		"karpenter on own-queue\nnode a": {Name: "my-scenario", Karpenter: true, KarpenterQueue: "karpenter", KarpenterOwnQueue: true},
 		"karpenter on\nkarpenter kill ":  {Name: "my-scenario", Karpenter: true},
 	} {
 		got := parse(line).Sandbox(sandbox.Options{})
-		if got.Name != want.Name || got.Karpenter != want.Karpenter || got.BootDelay != want.BootDelay ||
-			got.KarpenterQueue != want.KarpenterQueue || got.KarpenterOwnQueue != want.KarpenterOwnQueue {
+		if got.Name != want.Name || got.Karpenter != want.Karpenter || got.KarpenterQueue != want.KarpenterQueue || got.KarpenterOwnQueue != want.KarpenterOwnQueue {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
 	}
-	given := parse("karpenter on boot-delay=15s").Sandbox(sandbox.Options{Name: "x", BootDelay: 1e9})
+	given := parse("karpenter on").Sandbox(sandbox.Options{Name: "x", BootDelay: 1e9})
 	if given.Name != "x" || given.BootDelay != 1e9 {
 		t.Errorf("given options are replaced: %+v", given)
+	}
+	if left := parse("boot 15s\nkarpenter on\nboot ordinary").withoutBoot().Steps; len(left) != 1 {
+		t.Errorf("steps without boot times: %+v", left)
 	}
 	parts := []sandbox.Part{{Name: "control plane", Version: "v1"}, {Name: "karpenter", Version: "v1.14.1"}}
 	if with, without := provisioner(sandbox.State{Parts: parts}), provisioner(sandbox.State{Parts: parts[:1]}); with != "karpenter v1.14.1" || without != "" {
