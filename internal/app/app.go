@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/budgetcache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/scrapeauth"
@@ -131,8 +133,9 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      reflector.NewInformer,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Node{}:          {Transform: nodeindex.Slim()},
-				&v1beta1.Interruption{}: {Transform: record.Slim},
+				&corev1.Node{}:                  {Transform: nodeindex.Slim()},
+				&v1beta1.Interruption{}:         {Transform: record.Slim},
+				&policyv1.PodDisruptionBudget{}: {Transform: budgetcache.Parse},
 			},
 		},
 		Metrics:                       metricsOptions(c),

@@ -40,7 +40,7 @@ type metricTable struct {
 func metricTables() []metricTable {
 	return []metricTable{
 		{"What is under way", inflight.Definitions()},
-		{"Drains and replacements", append(status.Definitions(), watchedNodes)},
+		{"Drains and replacements", append(status.Definitions(), watchedNodes, unreadBudgets)},
 		{"Sources of notices", intake.Definitions()},
 		{"Missing notices", sourcehealth.Definitions()},
 		{"The canary", probe.Definitions()},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -34,6 +35,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/nodenotice"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/budgetcache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeclaims"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
@@ -88,7 +90,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
 	pods := podcache.New(ctx, kube.CoreV1().RESTClient(), notify(ctx, changed))
-	if err := countWatched(pods); err != nil {
+	if err := errors.Join(countWatched(pods), countUnread(ctx, mgr)); err != nil {
 		return err
 	}
 	wanted, answered := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
@@ -108,7 +110,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	}
 	targets := deregistration.New(deregistration.Options{Reader: mgr.GetAPIReader(), Health: elb.NewFromConfig(cloud), Wake: offer(wanted)})
 	options := interruption.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, HookRunner: runner,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Budgets: budgetcache.ListCached(mgr.GetCache()), Owners: owners, HookRunner: runner,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
 		Metrics: loopMetrics, Events: recorder, Targets: targets,
 		Clock: time.Now, Margin: c.Margin, SurgeDisabled: !c.Surge, Observe: c.Observe, TTL: c.TTL, FlushInterval: status.FlushInterval,
@@ -199,6 +201,22 @@ var watchedNodes = metric.Definition{
 // countWatched registers the metric of nodes whose pods are watched.
 func countWatched(pods *podcache.Watcher) error {
 	return metric.Register(metrics.Registry, "watched nodes", watchedNodes.NewGauge(func() float64 { return float64(pods.Watched()) }))
+}
+
+var unreadBudgets = metric.Definition{
+	Name: "lifeboat_unread_poddisruptionbudgets", Type: metric.Gauge, Unit: "budgets",
+	Help: "PodDisruptionBudgets that are too large or too many in their namespace to be read. They hold all pods of the namespace until last call.",
+}
+
+// countUnread registers the metric of budgets that are not read.
+func countUnread(ctx context.Context, mgr ctrl.Manager) error {
+	return metric.Register(metrics.Registry, "unread budgets", unreadBudgets.NewGauge(func() float64 {
+		unread, err := budgetcache.Unread(ctx, mgr.GetCache())
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(unread)
+	}))
 }
 
 // withProtobuf switches built-in objects to protobuf. For many pods this halves the work of both

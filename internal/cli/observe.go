@@ -36,7 +36,7 @@ type observed struct {
 	supposed bool
 
 	pods    []*corev1.Pod
-	budgets []*policyv1.PodDisruptionBudget
+	budgets []*drain.Budget
 	owners  drain.Owners
 }
 
@@ -139,7 +139,7 @@ func (w *observed) observePods(ctx context.Context, c cluster, d policy.Decision
 			return err
 		}
 		for i := range budgets.Items {
-			w.budgets = append(w.budgets, &budgets.Items[i])
+			w.budgets = append(w.budgets, drain.NewBudget(&budgets.Items[i]))
 		}
 	}
 	if surged || record.Drains(d.Action) && record.Surges(&d) {

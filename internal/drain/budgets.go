@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // maxDisruptedPods is the number of evictions that the API server grants ahead
@@ -17,36 +14,35 @@ import (
 // MaxDisruptedPodSize).
 const maxDisruptedPods = 2000
 
-// budget is a PodDisruptionBudget and the disruptions that this plan has used of it.
+// budget is a Budget and the disruptions that this plan has used of it.
 type budget struct {
-	*policyv1.PodDisruptionBudget
-	selector labels.Selector
-	taken    int32
-	first    string // the first pod that took from it
+	*Budget
+	taken int32
+	first string // the first pod that took from it
 }
 
 // pdbState has the budgets of the pods' namespaces by namespace, so that a plan grants no more
 // evictions than the API server would.
 type pdbState map[string][]*budget
 
-func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) pdbState {
+func newPDBState(pods []*corev1.Pod, all []*Budget) pdbState {
+	byNamespace := map[string][]*Budget{}
+	for _, b := range all {
+		byNamespace[b.Namespace] = append(byNamespace[b.Namespace], b)
+	}
 	l := pdbState{}
 	for _, pod := range pods {
-		l[pod.Namespace] = nil
-	}
-	for _, pdb := range pdbs {
-		if _, wanted := l[pdb.Namespace]; !wanted {
+		if _, done := l[pod.Namespace]; done {
 			continue
 		}
-		// Same rules as the API server: a budget with a malformed or missing selector covers
-		// no pod; an empty selector covers all.
-		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
-			l[pdb.Namespace] = append(l[pdb.Namespace], &budget{PodDisruptionBudget: pdb, selector: selector})
+		l[pod.Namespace] = nil
+		for _, b := range readable(byNamespace[pod.Namespace]) {
+			l[pod.Namespace] = append(l[pod.Namespace], &budget{Budget: b})
 		}
 	}
 	for _, budgets := range l {
 		slices.SortFunc(budgets, func(a, b *budget) int {
-			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+			return cmp.Or(byName(a.Budget, b.Budget), cmp.Compare(a.UID, b.UID))
 		})
 	}
 	return l
@@ -55,7 +51,7 @@ func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) pdbSt
 func (l pdbState) covering(pod *corev1.Pod) []*budget {
 	var covering []*budget
 	for _, b := range l[pod.Namespace] {
-		if b.selector.Matches(labels.Set(pod.Labels)) {
+		if b.Covers(pod) {
 			covering = append(covering, b)
 		}
 	}
@@ -88,38 +84,39 @@ func permitFor(c *podState) pdbDecision {
 	if why, refused := b.refuses(); refused {
 		return pdbDecision{why: why}
 	}
-	return pdbDecision{granted: true, why: fmt.Sprintf("%s allows %s", b.title(), disruptions(b.Status.DisruptionsAllowed)), from: b}
+	return pdbDecision{granted: true, why: fmt.Sprintf("%s allows %s", b.title(), disruptions(b.DisruptionsAllowed)), from: b}
 }
 
 // ignores reports whether the pod can leave without using a disruption of the budget: a pod that
 // is not Ready does not count as healthy.
 func (b *budget) ignores(pod *corev1.Pod) (string, bool) {
-	if IsReady(pod) {
+	if IsReady(pod) || b.Unread != "" {
 		return "", false
 	}
-	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+	if b.AlwaysAllow {
 		return fmt.Sprintf("it is not Ready, and %s always lets such pods go", b.title()), true
 	}
-	if b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0 {
-		return fmt.Sprintf("it is not Ready, and %s has the %d healthy pods it needs without it", b.title(), b.Status.DesiredHealthy), true
+	if b.CurrentHealthy >= b.DesiredHealthy && b.DesiredHealthy > 0 {
+		return fmt.Sprintf("it is not Ready, and %s has the %d healthy pods it needs without it", b.title(), b.DesiredHealthy), true
 	}
 	return "", false
 }
 
 // refuses reports why the budget allows no further eviction, if it does not.
 func (b *budget) refuses() (string, bool) {
-	st := b.Status
 	switch {
-	case st.ObservedGeneration < b.Generation:
+	case b.Unread != "":
+		return fmt.Sprintf("%s is not read: %s", b.title(), b.Unread), true
+	case b.Outdated:
 		return b.title() + " has changed, and the disruption controller has not recounted it yet", true
-	case st.DisruptionsAllowed < 0:
-		return fmt.Sprintf("%s allows %d disruptions, which the API server refuses as corrupt", b.title(), st.DisruptionsAllowed), true
-	case len(st.DisruptedPods) > maxDisruptedPods:
-		return fmt.Sprintf("%s has %d evictions that the disruption controller has not seen yet", b.title(), len(st.DisruptedPods)), true
-	case st.DisruptionsAllowed == 0:
+	case b.DisruptionsAllowed < 0:
+		return fmt.Sprintf("%s allows %d disruptions, which the API server refuses as corrupt", b.title(), b.DisruptionsAllowed), true
+	case b.Unseen > maxDisruptedPods:
+		return fmt.Sprintf("%s has %d evictions that the disruption controller has not seen yet", b.title(), b.Unseen), true
+	case b.DisruptionsAllowed == 0:
 		return fmt.Sprintf("%s allows 0 disruptions (%s)", b.title(), b.whyZero()), true
-	case b.taken >= st.DisruptionsAllowed:
-		return fmt.Sprintf("%s allows %s at a time, and %s goes first", b.title(), disruptions(st.DisruptionsAllowed), b.first), true
+	case b.taken >= b.DisruptionsAllowed:
+		return fmt.Sprintf("%s allows %s at a time, and %s goes first", b.title(), disruptions(b.DisruptionsAllowed), b.first), true
 	}
 	return "", false
 }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -253,7 +254,7 @@ func (w *world) look(f *fleet) bool {
 func (w *world) addHealthy(f *fleet, by int32) bool {
 	found := false
 	for _, b := range w.facts.Budgets {
-		if app, ok := b.Spec.Selector.MatchLabels["app"]; !ok || app == f.app {
+		if b.Selector.Matches(labels.Set{"app": f.app}) {
 			w.away[b.Name] += by
 			found = true
 		}

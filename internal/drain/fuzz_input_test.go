@@ -88,7 +88,7 @@ func (d *fuzzInput) pod(i int) *corev1.Pod {
 	return p
 }
 
-func (d *fuzzInput) budget(i int) *policyv1.PodDisruptionBudget {
+func (d *fuzzInput) budget(i int) *drain.Budget {
 	if d.choose(16) == 15 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (d *fuzzInput) budget(i int) *policyv1.PodDisruptionBudget {
 		when := policyv1.UnhealthyPodEvictionPolicyType([]string{"AlwaysAllow", "IfHealthyBudget", "Odd"}[d.choose(3)])
 		b.Spec.UnhealthyPodEvictionPolicy = &when
 	}
-	return b
+	return drain.NewBudget(b)
 }
 
 func (d *fuzzInput) facts() drain.Facts {

@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -45,7 +44,7 @@ type Facts struct {
 	Pods []*corev1.Pod
 	// Budgets are all PodDisruptionBudgets of at least the namespaces of those pods, in any
 	// order.
-	Budgets []*policyv1.PodDisruptionBudget
+	Budgets []*Budget
 	// Refused says, by pod, why the API server refused an eviction of an earlier plan, as an
 	// admission webhook may. Such a pod is evicted again, and deleted at its last call. It may
 	// be nil: after a restart the next eviction fails the same way.

@@ -124,7 +124,7 @@ func TestGatesHoldPodsUntilLastCall(t *testing.T) {
 // its budget: its reason need not say so.
 func alone(w *world, v drain.Verdict) bool {
 	for _, b := range w.facts.Budgets {
-		if covers(b, v.Pod) && b.Status.ExpectedPods > b.Status.DesiredHealthy {
+		if covers(b, v.Pod) && b.ExpectedPods > b.DesiredHealthy {
 			return !v.LastCall.IsZero()
 		}
 	}

@@ -198,7 +198,7 @@ func (p podIn) pod() *corev1.Pod {
 	return pod
 }
 
-func (b budgetIn) budget() *policyv1.PodDisruptionBudget {
+func (b budgetIn) budget() *drain.Budget {
 	pdb := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: b.Name, Namespace: orDefault(b.Namespace, "default"), Generation: 2},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}},
@@ -232,7 +232,7 @@ func (b budgetIn) budget() *policyv1.PodDisruptionBudget {
 		}
 		pdb.Status.DisruptedPods["gone-"+time.Duration(len(pdb.Status.DisruptedPods)).String()] = metav1.NewTime(noon)
 	}
-	return pdb
+	return drain.NewBudget(pdb)
 }
 
 func orDefault[T comparable](v, def T) T {

@@ -92,6 +92,8 @@ func earliest(a, b time.Time) time.Time {
 
 // atATime returns how many pods may be away at once while all others are healthy.
 func (b *budget) atATime() int {
-	spare := int64(b.Status.ExpectedPods) - int64(b.Status.DesiredHealthy)
-	return int(max(spare, int64(b.Status.DisruptionsAllowed), 0))
+	if b.Unread != "" {
+		return 0
+	}
+	return int(max(int64(b.ExpectedPods)-int64(b.DesiredHealthy), int64(b.DisruptionsAllowed), 0))
 }

@@ -37,7 +37,7 @@ func TestSharedBudgetsAreRespected(t *testing.T) {
 		for _, p := range w.facts.Pods {
 			w.work[p.Name] = time.Duration(grace) * time.Second
 		}
-		w.facts.Budgets[0].Status.ExpectedPods, w.facts.Budgets[0].Status.DesiredHealthy = int32(n), int32(n-atATime)
+		w.facts.Budgets[0].ExpectedPods, w.facts.Budgets[0].DesiredHealthy = int32(n), int32(n-atATime)
 		w.asked, w.ends, w.left = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 		w.count()
 		for !w.now.After(w.end()) && !t.Failed() {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -74,8 +74,8 @@ func newWorld(seed uint64) *world {
 	}
 	for _, b := range w.facts.Budgets {
 		w.away[b.Name] = int32(r.IntN(4))
-		b.Status.ExpectedPods = w.healthy(b) + int32(r.IntN(2))
-		b.Status.DesiredHealthy = max(0, b.Status.ExpectedPods-int32(r.IntN(3)))
+		b.ExpectedPods = w.healthy(b) + int32(r.IntN(2))
+		b.DesiredHealthy = max(0, b.ExpectedPods-int32(r.IntN(3)))
 	}
 	w.count()
 	return w
@@ -136,7 +136,7 @@ func (w *world) tick() bool {
 	return changed
 }
 
-func (w *world) healthy(b *policyv1.PodDisruptionBudget) int32 {
+func (w *world) healthy(b *drain.Budget) int32 {
 	n := w.away[b.Name]
 	for _, p := range w.facts.Pods {
 		if covers(b, p) && p.DeletionTimestamp == nil && ready(p) {
@@ -149,14 +149,14 @@ func (w *world) healthy(b *policyv1.PodDisruptionBudget) int32 {
 // count simulates the disruption controller.
 func (w *world) count() {
 	for _, b := range w.facts.Budgets {
-		b.Status.CurrentHealthy = w.healthy(b)
-		b.Status.DisruptionsAllowed = max(0, b.Status.CurrentHealthy-b.Status.DesiredHealthy)
+		b.CurrentHealthy = w.healthy(b)
+		b.DisruptionsAllowed = max(0, b.CurrentHealthy-b.DesiredHealthy)
 	}
 }
 
 // evict simulates the Eviction API. It returns why it refuses.
 func (w *world) evict(p *corev1.Pod, grace *int64) string {
-	var over []*policyv1.PodDisruptionBudget
+	var over []*drain.Budget
 	for _, b := range w.facts.Budgets {
 		if covers(b, p) {
 			over = append(over, b)
@@ -168,14 +168,13 @@ func (w *world) evict(p *corev1.Pod, grace *int64) string {
 	}
 	if !free && !ready(p) {
 		b := over[0]
-		always := b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
-		free = always || (b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0)
+		free = b.AlwaysAllow || (b.CurrentHealthy >= b.DesiredHealthy && b.DesiredHealthy > 0)
 	}
 	if !free {
-		if over[0].Status.DisruptionsAllowed <= 0 {
+		if over[0].DisruptionsAllowed <= 0 {
 			return over[0].Name + " allows none"
 		}
-		over[0].Status.DisruptionsAllowed--
+		over[0].DisruptionsAllowed--
 	}
 	w.remove(p, grace)
 	return ""
@@ -220,13 +219,8 @@ func (w *world) replace(q *corev1.Pod) {
 	}
 }
 
-func covers(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
-	for k, v := range b.Spec.Selector.MatchLabels { // the simulation has no other selectors
-		if p.Labels[k] != v {
-			return false
-		}
-	}
-	return b.Namespace == p.Namespace
+func covers(b *drain.Budget, p *corev1.Pod) bool {
+	return b.Namespace == p.Namespace && b.Selector.Matches(labels.Set(p.Labels))
 }
 
 func ready(p *corev1.Pod) bool { return p.Status.Conditions[0].Status == corev1.ConditionTrue }

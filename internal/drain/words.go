@@ -7,9 +7,6 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // longestReason is the limit of the Interruption's status.
@@ -126,11 +123,10 @@ func clip(reason string) string {
 
 // whyZero explains the state of a budget that allows no disruption.
 func (b *budget) whyZero() string {
-	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
-	if c != nil && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
-		return "it cannot be computed: " + c.Message
+	if b.SyncFailed != "" {
+		return "it cannot be computed: " + b.SyncFailed
 	}
-	counts := fmt.Sprintf("%d of %d pods healthy, %d needed", b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy)
+	counts := fmt.Sprintf("%d of %d pods healthy, %d needed", b.CurrentHealthy, b.ExpectedPods, b.DesiredHealthy)
 	if b.atATime() == 0 {
 		counts += ", so it never allows any"
 	}

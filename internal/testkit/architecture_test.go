@@ -98,7 +98,7 @@ var floors = [][]string{
 	{"internal/asg/groupcache"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
-	{"internal/intake", "internal/kube/mutate", "internal/hooks/runner", "internal/cloud/aws", "internal/kube/podcache", "internal/kube/ownercache", "internal/kube/nodeclaims", "internal/kube/nodeindex", "internal/awssetup", "internal/drain/simulate", "internal/record"},
+	{"internal/intake", "internal/kube/mutate", "internal/hooks/runner", "internal/cloud/aws", "internal/kube/podcache", "internal/kube/budgetcache", "internal/kube/ownercache", "internal/kube/nodeclaims", "internal/kube/nodeindex", "internal/awssetup", "internal/drain/simulate", "internal/record"},
 	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/doctor/workloads", "internal/doctor/installed", "internal/migrate/nth", "internal/asg/nodegroup"},
 	{"internal/awssetup/template"},

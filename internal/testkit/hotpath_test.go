@@ -50,6 +50,7 @@ var filesOffPath = map[string]string{
 	"internal/controller/interruption/status/reasons.go":       "a table: which events are warnings, are about the node, or can wait",
 	"internal/controller/interruption/status/revert.go":        "only for an eviction that failed after it was marked",
 	"internal/controller/interruption/status/words.go":         "wording",
+	"internal/drain/budget.go":                                 "reads a PodDisruptionBudget once per change, for the cache",
 	"internal/drain/doc.go":                                    "the package comment",
 	"internal/drain/late.go":                                   "only where the instance is gone, or an earlier grace outlasts the deadline",
 	"internal/drain/stays.go":                                  "recognises pods that stay: of DaemonSets, static, finished",

@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/budgetcache"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 
@@ -36,7 +37,7 @@ func (noKarpenter) Claims() []*replacement.Claim { return nil }
 // wire creates the controller and delivers to it the changes that Register subscribes to.
 func (l *controllerProcess) wire(c *model.Client) {
 	o := Options{
-		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
+		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Budgets: budgetcache.ListWith(c), Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: status.FlushInterval,
 	}
 	if l.run.group != nil {
@@ -62,7 +63,7 @@ func (l *controllerProcess) wire(c *model.Client) {
 	l.Cache("ReplicaSet", l.ownerChanged)
 	l.Cache("Deployment", l.ownerChanged)
 	l.Cache("PodDisruptionBudget", func(c model.Change) {
-		if passes(budgetPredicate, c) {
+		if c = parsed(c); passes(budgetPredicate, c) {
 			l.enqueue(l.loop.ofBudget(l.Context, either(c)))
 		}
 	})
@@ -134,6 +135,22 @@ func passes(p predicate.Predicate, c model.Change) bool {
 		return p.Delete(event.DeleteEvent{Object: c.Old})
 	}
 	return p.Update(event.UpdateEvent{ObjectOld: c.Old, ObjectNew: c.New})
+}
+
+// parsed is a change of a PodDisruptionBudget as the cache delivers it.
+func parsed(c model.Change) model.Change {
+	parse := func(o client.Object) client.Object {
+		object, _ := budgetcache.Parse(o)
+		parsed, _ := object.(client.Object)
+		return parsed
+	}
+	if c.Old != nil {
+		c.Old = parse(c.Old)
+	}
+	if c.New != nil {
+		c.New = parse(c.New)
+	}
+	return c
 }
 
 func either(c model.Change) client.Object {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +39,7 @@ type facts struct {
 	pods     []*corev1.Pod
 	// podsKnown is false until the watch of the node's pods has caught up.
 	podsKnown bool
-	budgets   []*policyv1.PodDisruptionBudget
+	budgets   []*drain.Budget
 	// surges is set where some pods are surged, for which their owners have to be known.
 	surges, ownersKnown bool
 	ownersSince         time.Time // since when this process reads the owners, while they are not known
@@ -158,21 +157,19 @@ func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.De
 }
 
 // budgets returns the PodDisruptionBudgets of the namespaces of the pods.
-func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
+func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*drain.Budget, error) {
 	seen := map[string]bool{}
-	var budgets []*policyv1.PodDisruptionBudget
+	var budgets []*drain.Budget
 	for _, pod := range pods {
 		if seen[pod.Namespace] {
 			continue
 		}
 		seen[pod.Namespace] = true
-		var list policyv1.PodDisruptionBudgetList
-		if err := c.Client.List(ctx, &list, client.InNamespace(pod.Namespace)); err != nil {
-			return nil, fmt.Errorf("listing PodDisruptionBudgets of namespace %s: %w", pod.Namespace, err)
+		of, err := c.Budgets(ctx, pod.Namespace)
+		if err != nil {
+			return nil, err
 		}
-		for i := range list.Items {
-			budgets = append(budgets, &list.Items[i])
-		}
+		budgets = append(budgets, of...)
 	}
 	return budgets, nil
 }

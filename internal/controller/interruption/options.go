@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/deregistration"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/budgetcache"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -81,6 +82,7 @@ type Options struct {
 	Live       client.Reader
 	Nodes      NodeIndex
 	Pods       PodSource
+	Budgets    budgetcache.Lister
 	Owners     OwnerSource
 	HookRunner HookRunner
 	Cloud      cloud.Cloud

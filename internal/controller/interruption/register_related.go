@@ -5,20 +5,20 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/budgetcache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// The changes that matter: not a node's heartbeat, and not the count of healthy pods of a
-// PodDisruptionBudget.
+// The changes that matter: not a node's heartbeat. Of a PodDisruptionBudget the planner reads its
+// drain.Budget, so every change of that matters.
 var (
 	generationPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
@@ -30,11 +30,9 @@ var (
 			!equality.Semantic.DeepEqual(was.Labels, is.Labels)
 	}}
 	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		was, ok1 := e.ObjectOld.(*policyv1.PodDisruptionBudget)
-		is, ok2 := e.ObjectNew.(*policyv1.PodDisruptionBudget)
-		return !ok1 || !ok2 || was.Generation != is.Generation ||
-			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
-			was.Status.ObservedGeneration != is.Status.ObservedGeneration
+		was, ok1 := e.ObjectOld.(*budgetcache.Object)
+		is, ok2 := e.ObjectNew.(*budgetcache.Object)
+		return !ok1 || !ok2 || !was.Budget.Equal(is.Budget)
 	}}
 	// An Interruption whose drain is done, or that is finished, frees a slot.
 	slotPredicate = predicate.Funcs{

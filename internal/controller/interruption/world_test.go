@@ -27,6 +27,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/lifecyclehook"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/budgetcache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -97,7 +98,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t.Fatal(err)
 	}
 	w.loop = New(Options{
-		Client: w.client, Nodes: w, Pods: w, Metrics: metrics, Events: events.NewFakeRecorder(1000),
+		Client: w.client, Nodes: w, Pods: w, Budgets: budgetcache.ListWith(w.client), Metrics: metrics, Events: events.NewFakeRecorder(1000),
 		Clock: func() time.Time { return w.now }, Margin: 10 * time.Second, TTL: time.Hour, Cloud: &fakeTerminator{world: w},
 	})
 	return w

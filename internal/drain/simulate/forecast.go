@@ -16,9 +16,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -109,7 +107,7 @@ type world struct {
 // budgetRelease adds one ready pod to a budget or a ReplicaSet.
 type budgetRelease struct {
 	at     time.Time
-	budget *policyv1.PodDisruptionBudget
+	budget *drain.Budget
 	set    *appsv1.ReplicaSet
 }
 
@@ -117,7 +115,8 @@ func newWorld(f Facts) *world {
 	w := &world{Facts: f.Facts, replaced: f.Replaced, byUID: map[types.UID]*PodOutcome{}}
 	w.Pods, w.Budgets = nil, nil
 	for _, b := range f.Budgets {
-		w.Budgets = append(w.Budgets, b.DeepCopy())
+		counted := *b
+		w.Budgets = append(w.Budgets, &counted)
 	}
 	for _, p := range f.Pods {
 		w.Pods = append(w.Pods, p.DeepCopy())
@@ -177,9 +176,9 @@ func (w *world) stop(outcome *PodOutcome, v drain.Verdict) {
 	}
 	w.lose(v.Pod)
 	for _, b := range w.Budgets {
-		if covers(b, v.Pod) {
-			b.Status.CurrentHealthy--
-			b.Status.DisruptionsAllowed = max(b.Status.DisruptionsAllowed-1, 0)
+		if b.Covers(v.Pod) {
+			b.CurrentHealthy--
+			b.DisruptionsAllowed = max(b.DisruptionsAllowed-1, 0)
 			if at := w.replacedAt(outcome, v.Pod); !at.IsZero() {
 				w.returns = append(w.returns, budgetRelease{at: at, budget: b})
 			}
@@ -243,7 +242,7 @@ func (w *world) advance(to time.Time) {
 			r.set.Status.ReadyReplicas++
 			return true
 		}
-		s := &r.budget.Status
+		s := r.budget
 		s.CurrentHealthy++
 		s.DisruptionsAllowed = max(min(s.CurrentHealthy-s.DesiredHealthy, s.DisruptionsAllowed+1), 0)
 		return true
@@ -268,11 +267,4 @@ func grace(p *corev1.Pod) time.Duration {
 		return time.Duration(*s) * time.Second
 	}
 	return 0
-}
-
-// covers reports whether a budget counts the pod. An invalid selector covers no
-// pod; the planner reports it.
-func covers(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-	return err == nil && b.Namespace == p.Namespace && selector.Matches(labels.Set(p.Labels))
 }

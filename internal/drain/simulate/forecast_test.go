@@ -48,9 +48,9 @@ func owned(p *corev1.Pod, kind string) *corev1.Pod {
 }
 
 // budget allows that many disruptions of its healthy pods.
-func budget(app string, healthy, allowed int32) *policyv1.PodDisruptionBudget {
+func budget(app string, healthy, allowed int32) *drain.Budget {
 	least := intstr.FromInt32(healthy - allowed)
-	return &policyv1.PodDisruptionBudget{
+	return drain.NewBudget(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app + "-pdb", Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
@@ -59,10 +59,10 @@ func budget(app string, healthy, allowed int32) *policyv1.PodDisruptionBudget {
 			ObservedGeneration: 1, CurrentHealthy: healthy, DesiredHealthy: healthy - allowed,
 			DisruptionsAllowed: allowed, ExpectedPods: healthy,
 		},
-	}
+	})
 }
 
-func facts(in time.Duration, pods []*corev1.Pod, budgets ...*policyv1.PodDisruptionBudget) simulate.Facts {
+func facts(in time.Duration, pods []*corev1.Pod, budgets ...*drain.Budget) simulate.Facts {
 	return simulate.Facts{
 		Facts: drain.Facts{
 			Now: now, Deadline: notice.At(now.Add(in), v1beta1.DeadlineHard), Margin: 10 * time.Second,
@@ -141,7 +141,8 @@ func TestMakeDoesNotModifyFacts(t *testing.T) {
 	f := facts(2*time.Minute, []*corev1.Pod{pod("a", "web", 15), pod("b", "web", 15)}, budget("web", 2, 1))
 	before := f
 	before.Pods = []*corev1.Pod{f.Pods[0].DeepCopy(), f.Pods[1].DeepCopy()}
-	before.Budgets = []*policyv1.PodDisruptionBudget{f.Budgets[0].DeepCopy()}
+	counted := *f.Budgets[0]
+	before.Budgets = []*drain.Budget{&counted}
 	simulate.Simulate(f)
 	if diff := cmp.Diff(before, f); diff != "" {
 		t.Errorf("the facts were changed (-before +after):\n%s", diff)
@@ -154,7 +155,7 @@ func TestMakeInvariants(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var pods []*corev1.Pod
-		var budgets []*policyv1.PodDisruptionBudget
+		var budgets []*drain.Budget
 		for i := range r.IntN(20) {
 			p := pod(fmt.Sprintf("p%02d", i), fmt.Sprintf("app%d", r.IntN(4)), int64(r.IntN(150)))
 			pods = append(pods, owned(p, []string{"", "ReplicaSet", "StatefulSet", "DaemonSet"}[r.IntN(4)]))

@@ -69,7 +69,7 @@ func (w *world) expect(pod *corev1.Pod, set *appsv1.ReplicaSet) {
 		w.returns = append(w.returns, budgetRelease{at: at, set: set})
 	}
 	for _, b := range w.Budgets {
-		if covers(b, pod) {
+		if b.Covers(pod) {
 			w.returns = append(w.returns, budgetRelease{at: at, budget: b})
 		}
 	}

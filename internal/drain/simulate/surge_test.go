@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -135,7 +134,8 @@ func TestMakeDoesNotModifyOwners(t *testing.T) {
 	surgedBefore(&f, b, time.Second)
 	before := f
 	before.Pods = []*corev1.Pod{a.DeepCopy(), b.DeepCopy()}
-	before.Budgets = []*policyv1.PodDisruptionBudget{f.Budgets[0].DeepCopy()}
+	counted := *f.Budgets[0]
+	before.Budgets = []*drain.Budget{&counted}
 	before.Owners.ReplicaSets = []*appsv1.ReplicaSet{f.Owners.ReplicaSets[0].DeepCopy()}
 	before.Owners.Deployments = []*appsv1.Deployment{f.Owners.Deployments[0].DeepCopy()}
 	simulate.Simulate(f)
