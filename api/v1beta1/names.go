@@ -172,9 +172,9 @@ const (
 // Labels, annotations and taints that Lifeboat sets or reads, and names of its
 // lifecycle hooks.
 const (
-	// TaintInterrupted keeps new pods off an interrupted node (NoSchedule), or
-	// steers them to other nodes (PreferNoSchedule) if the node is only at
-	// risk.
+	// TaintInterrupted steers new pods away from a node at risk (PreferNoSchedule). An
+	// interrupted node is cordoned and has no taint of Lifeboat, so that DaemonSets run
+	// on it.
 	TaintInterrupted = "lifeboat.dev/interrupted"
 	// AnnotationOriginalState on a node records what Lifeboat changed on it. If the
 	// node stays, Lifeboat restores exactly these values.

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -51,8 +50,8 @@ var drainers = []drainer{
 		id: idDeschedulerRuns, name: "the descheduler", severity: finding.Warning,
 		names: []string{"descheduler"}, images: []string{"descheduler/descheduler"},
 		problem: "its plugin RemovePodsViolatingNodeTaints evicts all pods of a node with a NoSchedule taint, and an interrupted node has the taint " +
-			v1beta1.TaintInterrupted + ": they leave without Lifeboat's order, hooks and approvals",
-		fix: `add to the arguments of that plugin: excludedTaints: ["` + v1beta1.TaintInterrupted + `"]; without the plugin nothing is to do`,
+			corev1.TaintNodeUnschedulable + ", as it is cordoned: they leave without Lifeboat's order, hooks and approvals",
+		fix: `add to the arguments of that plugin: excludedTaints: ["` + corev1.TaintNodeUnschedulable + `"]; without the plugin nothing is to do`,
 	},
 	{
 		id: idAutoscalerRuns, name: "the Cluster Autoscaler", severity: finding.Info,

@@ -48,8 +48,8 @@ func (r *rig) timed(do func()) (seconds float64, used cpu) {
 // cordon patches the i-th node with the effect of lifeboatd's own patch. The API server gives
 // each new node the taint of a node that is not ready, and no controller runs that removes it.
 func (r *rig) cordon(ctx context.Context, i int) error {
-	patch := `{"metadata":{"annotations":{"lifeboat.dev/original-state":"{\"inBalancers\":true}"},"labels":{"` + v1beta1.LabelExcludeBalancers + `":"floor"}},` +
-		`"spec":{"unschedulable":true,"taints":[{"key":"` + corev1.TaintNodeNotReady + `","effect":"NoSchedule"},{"key":"` + v1beta1.TaintInterrupted + `","value":"SpotInterruption","effect":"NoSchedule"}]}}`
+	patch := `{"metadata":{"annotations":{"lifeboat.dev/original-state":"{\"inBalancers\":true,\"cordoned\":true}"},"labels":{"` + v1beta1.LabelExcludeBalancers + `":"floor"}},` +
+		`"spec":{"unschedulable":true,"taints":[{"key":"` + corev1.TaintNodeNotReady + `","effect":"NoSchedule"}]}}`
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
 	return r.floor[i%len(r.floor)].Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(patch)))
 }

@@ -373,7 +373,7 @@ func TestRefusals(t *testing.T) {
 		"a pull policy that is not one":     {"image: {pullPolicy: Sometimes}", "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"},
 		"a label that is the chart's":       {"commonLabels: {app.kubernetes.io/name: mine}", "commonLabels sets app.kubernetes.io/name, which is one of the chart's own labels"},
 		"a pod's label that is the chart's": {"agent: {podLabels: {helm.sh/chart: mine}}", "agent.podLabels sets helm.sh/chart"},
-		"tolerating doom":                   {"controller: {tolerations: [{key: lifeboat.dev/interrupted, operator: Exists}]}", "scheduled to the nodes that it drains"},
+		"tolerating doom":                   {"controller: {tolerations: [{key: node.kubernetes.io/unschedulable, operator: Exists}]}", "scheduled to the nodes that it drains"},
 		"tolerating everything":             {"controller: {tolerations: [{operator: Exists}]}", "scheduled to the nodes that it drains"},
 		"an invalid hook namespace":         {"hooks: {namespaces: [Team_A]}", "at '/hooks/namespaces/0': 'Team_A' does not match pattern"},
 		"a policy for the node's network":   {"{networkPolicy: {enabled: true}, controller: {hostNetwork: true}}", "networkPolicy.enabled has no effect with controller.hostNetwork"},

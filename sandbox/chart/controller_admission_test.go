@@ -86,13 +86,13 @@ func TestControllerChangesOnlyOwnNodeFields(t *testing.T) {
 		err := edit(t, controller, node, func(n *corev1.Node) { n.Labels["pool"] = "b" })
 		return err != nil, err
 	})
-	interrupted := corev1.Taint{Key: v1beta1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}
+	risky := corev1.Taint{Key: v1beta1.TaintInterrupted, Value: "RebalanceRecommendation", Effect: corev1.TaintEffectPreferNoSchedule}
 	for name, test := range map[string]struct {
 		change func(*corev1.Node)
 		want   string
 	}{
 		"cordons it": {func(n *corev1.Node) {
-			n.Spec.Unschedulable, n.Spec.Taints = true, append(n.Spec.Taints, interrupted)
+			n.Spec.Unschedulable, n.Spec.Taints = true, append(n.Spec.Taints, risky)
 			n.Labels[v1beta1.LabelExcludeBalancers] = "lifeboat"
 			metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1beta1.AnnotationOriginalState, "{}")
 		}, ""},
@@ -100,7 +100,7 @@ func TestControllerChangesOnlyOwnNodeFields(t *testing.T) {
 		"changes an annotation": {func(n *corev1.Node) {
 			metav1.SetMetaDataAnnotation(&n.ObjectMeta, "node.alpha.kubernetes.io/ttl", "9")
 		}, "only its own annotations"},
-		"removes another's taint": {func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{interrupted} }, "only its own taints"},
+		"removes another's taint": {func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{risky} }, "only its own taints"},
 		"adds another's taint": {func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute})
 		}, "only its own taints"},

@@ -243,11 +243,7 @@ func describeNode(n *corev1.Node) string {
 func marks(n *corev1.Node) (cordoned, atRisk bool) {
 	for _, t := range n.Spec.Taints {
 		cordoned = cordoned || keepsPodsOff(t)
-		if t.Key != v1beta1.TaintInterrupted {
-			continue
-		}
-		cordoned = cordoned || t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-		atRisk = atRisk || t.Effect == corev1.TaintEffectPreferNoSchedule
+		atRisk = atRisk || t.Key == v1beta1.TaintInterrupted
 	}
 	return cordoned || n.Spec.Unschedulable, atRisk
 }

@@ -149,7 +149,7 @@ func TestMovedPodTimeline(t *testing.T) {
 	}
 	cordoned := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-a"},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: v1beta1.TaintInterrupted, Effect: corev1.TaintEffectNoSchedule}}},
+		Spec:       corev1.NodeSpec{Unschedulable: true},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 	record := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{InstanceID: "i-a", Notices: []v1beta1.Notice{{ID: "1", Kind: "SpotInterruption"}}}}

@@ -131,7 +131,7 @@ func (b *bookkeeping) checkMayStop(q *model.Request, pod *corev1.Pod, page *podH
 		b.run.fail("%s: it is not approved", q)
 	case ok && d.drains() && i.cordoned.IsZero() && !lately && !d.instanceGone:
 		// A person may have just uncordoned it. The Node of that name may be another instance's by now.
-		if n := b.run.Node(i.node); n != nil && instanceOf(n) == page.instance && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1beta1.TaintInterrupted }) {
+		if n := b.run.Node(i.node); n != nil && instanceOf(n) == page.instance && n.Annotations[v1beta1.AnnotationOriginalState] == "" {
 			b.run.fail("%s: node %s is not cordoned", q, i.node)
 		}
 	}

@@ -143,9 +143,9 @@ func keepsData(pod *corev1.Pod) bool {
 }
 
 // toleratesInterruption reports whether the scheduler can place the pod on a node
-// that is cordoned and tainted for an interruption.
+// that is cordoned for an interruption.
 func toleratesInterruption(pod *corev1.Pod) bool {
-	return tolerates(pod, v1beta1.TaintInterrupted) && tolerates(pod, corev1.TaintNodeUnschedulable)
+	return tolerates(pod, corev1.TaintNodeUnschedulable)
 }
 
 func tolerates(pod *corev1.Pod, key string) bool {

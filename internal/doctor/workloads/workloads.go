@@ -37,8 +37,8 @@ func (s *Survey) checkWorkload(by owner, w *workload) []sizedFinding {
 	}
 	if w.tolerates {
 		add(finding.Warning, ToleratesEveryTaint, w.pods,
-			"its pods tolerate every taint: the scheduler can place the replacement on the interrupted node, and it is evicted again",
-			by.line("tolerations", "list the required taints, instead of the toleration with operator Exists and no key"))
+			"its pods tolerate the taint of a cordoned node: the scheduler can place the replacement on the interrupted node, and it is evicted again",
+			by.line("tolerations", "list the required taints, without node.kubernetes.io/unschedulable, and no toleration with operator Exists and no key"))
 	}
 	s.checkReplicas(by, w, add)
 	if w.heldPods > 0 {

@@ -21,9 +21,10 @@ type Mark string
 const (
 	// MarkAtRisk asks the scheduler to prefer other nodes.
 	MarkAtRisk Mark = "AtRisk"
-	// MarkInterrupted keeps new pods off the node and takes it out of external load
-	// balancers. Karpenter's own taint is not used: Karpenter strips it from
-	// nodes that it is not itself disrupting.
+	// MarkInterrupted cordons the node and takes it out of external load balancers. It sets no
+	// taint of its own: DaemonSets run on a cordoned node, and their pods do not tolerate other
+	// taints (kubernetes pkg/controller/daemon/util, AddOrUpdateDaemonPodTolerations).
+	// Karpenter strips its own taint from nodes that it is not itself disrupting.
 	MarkInterrupted Mark = "Interrupted"
 )
 
@@ -38,6 +39,8 @@ type formerState struct {
 	Unschedulable bool `json:"unschedulable,omitempty"`
 	// InBalancers is set if the label that excludes the node was absent.
 	InBalancers bool `json:"inBalancers,omitempty"`
+	// Cordoned tells the two marks apart: it is set with MarkInterrupted.
+	Cordoned bool `json:"cordoned,omitempty"`
 }
 
 // Apply marks a node and reports whether that changed anything. A conflict with another writer
@@ -57,43 +60,41 @@ func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 		return n
 	}
 	was, known := readBefore(n)
-	if !known || slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint) { // only others change these fields under the weaker mark
+	if !known || !was.Cordoned && slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint) { // only others change these fields under the weaker mark
 		_, excluded := n.Labels[v1beta1.LabelExcludeBalancers]
 		was = formerState{Unschedulable: n.Spec.Unschedulable, InBalancers: !excluded}
-		text, _ := json.Marshal(was) // a struct of two booleans always marshals
-		metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1beta1.AnnotationOriginalState, string(text))
 	}
-	effect := corev1.TaintEffectPreferNoSchedule
-	if mark == MarkInterrupted {
-		effect = corev1.TaintEffectNoSchedule
-		n.Spec.Unschedulable = true
-		if _, excluded := n.Labels[v1beta1.LabelExcludeBalancers]; was.InBalancers && !excluded {
-			metav1.SetMetaDataLabel(&n.ObjectMeta, v1beta1.LabelExcludeBalancers, balancerLabelValue)
-		}
+	was.Cordoned = mark == MarkInterrupted
+	text, _ := json.Marshal(was) // a struct of booleans always marshals
+	metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1beta1.AnnotationOriginalState, string(text))
+	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isOurs)
+	if mark == MarkAtRisk {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: v1beta1.TaintInterrupted, Value: reason, Effect: corev1.TaintEffectPreferNoSchedule})
+		return n
 	}
-	n.Spec.Taints = append(slices.DeleteFunc(n.Spec.Taints, isOurs), corev1.Taint{
-		Key: v1beta1.TaintInterrupted, Value: reason, Effect: effect,
-	})
+	n.Spec.Unschedulable = true
+	if _, excluded := n.Labels[v1beta1.LabelExcludeBalancers]; was.InBalancers && !excluded {
+		metav1.SetMetaDataLabel(&n.ObjectMeta, v1beta1.LabelExcludeBalancers, balancerLabelValue)
+	}
 	return n
 }
 
-// IsMarked reports whether the node carries the mark, or a stronger one.
+// IsMarked reports whether the node carries the mark, or a stronger one. A mark of an older
+// version, whose taint keeps pods of DaemonSets off, is only the weaker one: it is replaced.
 func IsMarked(node *corev1.Node, mark Mark) bool {
-	i := slices.IndexFunc(node.Spec.Taints, isOurs)
-	if i < 0 {
-		return false
-	}
-	if node.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
-		return mark == MarkAtRisk
+	was, _ := readBefore(node)
+	tainted := slices.ContainsFunc(node.Spec.Taints, isOurs)
+	if !was.Cordoned {
+		return tainted && mark == MarkAtRisk
 	}
 	_, excluded := node.Labels[v1beta1.LabelExcludeBalancers]
-	return node.Spec.Unschedulable && excluded
+	return node.Spec.Unschedulable && excluded && !tainted
 }
 
 func isOurs(t corev1.Taint) bool { return t.Key == v1beta1.TaintInterrupted }
 
-// readBefore reads the former state. If the annotation cannot be parsed, the node counts as
-// schedulable and in load balancers, as nearly all nodes are.
+// readBefore reads the former state. If the annotation cannot be parsed, the node counts as one
+// that was schedulable and in load balancers, as nearly all nodes are.
 func readBefore(n *corev1.Node) (formerState, bool) {
 	text, ok := n.Annotations[v1beta1.AnnotationOriginalState]
 	if !ok {
@@ -101,7 +102,7 @@ func readBefore(n *corev1.Node) (formerState, bool) {
 	}
 	var was formerState
 	if err := json.Unmarshal([]byte(text), &was); err != nil {
-		return formerState{InBalancers: true}, true
+		return formerState{InBalancers: true, Cordoned: !slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint)}, true
 	}
 	return was, true
 }

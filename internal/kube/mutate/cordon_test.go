@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,7 +68,7 @@ func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
 	}
 	interrupted := Marked(nodes()["plain"], MarkInterrupted, "ScheduledChange")
-	interrupted.Spec.Taints = nil // others remove the taint, and it is added again
+	interrupted.Labels, interrupted.Spec.Unschedulable = nil, false // others undo it, and it is done again
 	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(interrupted, MarkInterrupted, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("what Lifeboat did counts as done by others (-was +is):\n%s", diff)
 	}
@@ -75,8 +76,7 @@ func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 
 func TestMarkingReportsResult(t *testing.T) {
 	interrupted := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
-	want := []corev1.Taint{otherTaint, {Key: v1beta1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
-	if diff := cmp.Diff(want, interrupted.Spec.Taints); diff != "" {
+	if diff := cmp.Diff([]corev1.Taint{otherTaint}, interrupted.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
 	if !interrupted.Spec.Unschedulable {
@@ -86,7 +86,8 @@ func TestMarkingReportsResult(t *testing.T) {
 		t.Error("an interrupted node stays in load balancers")
 	}
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
-	if risky.Spec.Unschedulable || len(risky.Labels) > 0 {
+	want := []corev1.Taint{{Key: v1beta1.TaintInterrupted, Value: "RebalanceRecommendation", Effect: corev1.TaintEffectPreferNoSchedule}}
+	if diff := cmp.Diff(want, risky.Spec.Taints); diff != "" || risky.Spec.Unschedulable || len(risky.Labels) > 0 {
 		t.Errorf("a node at risk is kept from working: %+v", risky)
 	}
 }
@@ -104,8 +105,52 @@ func TestUncordonedNodeIsCordonedAgain(t *testing.T) {
 	if IsMarked(interrupted, MarkInterrupted) {
 		t.Error("a schedulable node counts as interrupted")
 	}
-	if again := Marked(interrupted, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
+	if again := Marked(interrupted, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || !IsMarked(again, MarkInterrupted) {
 		t.Errorf("not cordoned again: %+v", again.Spec)
+	}
+}
+
+// The DaemonSet controller deletes pods that do not tolerate a node's NoSchedule or NoExecute taints. The
+// API server and the node lifecycle controller set that of a cordon, which they all tolerate.
+func TestMarksSetNoTaintThatKeepsDaemonSetsOff(t *testing.T) {
+	for was, node := range nodes() {
+		for _, mark := range []Mark{MarkAtRisk, MarkInterrupted} {
+			for _, taint := range Marked(node, mark, "SpotInterruption").Spec.Taints {
+				if taint != otherTaint && taint.Effect != corev1.TaintEffectPreferNoSchedule {
+					t.Errorf("%s, %s: taint %s", was, mark, taint.ToString())
+				}
+			}
+		}
+	}
+}
+
+// older is a node as an older version marked it.
+func older(node *corev1.Node) *corev1.Node {
+	n := Marked(node, MarkInterrupted, "SpotInterruption")
+	was, _ := readBefore(n)
+	was.Cordoned = false
+	text, _ := json.Marshal(was)
+	n.Annotations[v1beta1.AnnotationOriginalState] = string(text)
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: v1beta1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule})
+	return n
+}
+
+func TestMarkOfAnOlderVersionIsReplacedAndRestored(t *testing.T) {
+	for was, node := range nodes() {
+		marked := older(node)
+		if diff := cmp.Diff(node, Restored(marked), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: restored (-was +is):\n%s", was, diff)
+		}
+		if IsMarked(marked, MarkInterrupted) || !HasMark(marked) {
+			t.Errorf("%s: the taint that keeps DaemonSets off stays", was)
+		}
+		if diff := cmp.Diff(marked, Marked(marked, MarkAtRisk, "RebalanceRecommendation")); diff != "" {
+			t.Errorf("%s: weakened (-was +is):\n%s", was, diff)
+		}
+		again := Marked(marked, MarkInterrupted, "SpotInterruption")
+		if diff := cmp.Diff(Marked(node, MarkInterrupted, "SpotInterruption"), again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: replaced (-want +got):\n%s", was, diff)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func Restored(node *corev1.Node) *corev1.Node {
 		return n
 	}
 	delete(n.Annotations, v1beta1.AnnotationOriginalState)
-	if !was.Unschedulable && slices.ContainsFunc(node.Spec.Taints, isInterruptedTaint) {
+	if !was.Unschedulable && (was.Cordoned || slices.ContainsFunc(node.Spec.Taints, isOlderTaint)) {
 		n.Spec.Unschedulable = false
 	}
 	if was.InBalancers && n.Labels[v1beta1.LabelExcludeBalancers] == balancerLabelValue {
@@ -45,7 +45,8 @@ func Restored(node *corev1.Node) *corev1.Node {
 	return n
 }
 
-func isInterruptedTaint(t corev1.Taint) bool {
+// isOlderTaint reports whether an older version cordoned the node: it set this taint too.
+func isOlderTaint(t corev1.Taint) bool {
 	return isOurs(t) && t.Effect == corev1.TaintEffectNoSchedule
 }
 
