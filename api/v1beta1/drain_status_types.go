@@ -12,6 +12,21 @@ type DrainStatus struct {
 	// as at risk.
 	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
+	// Kind is the kind of the notice for which the node was marked, cordoned or
+	// drained. A change of the instance's state that follows does not change it.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// Subject is what that notice is about: its kind, and the cloud's id of the
+	// change if there is one. Approval, window and budget count as passed only
+	// for this subject. If another one decides that would not begin now,
+	// the node is restored first.
+	// +kubebuilder:validation:MaxLength=640
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// SubjectTime is when the drain began to serve this subject.
+	// +optional
+	SubjectTime *metav1.MicroTime `json:"subjectTime,omitempty"`
 	// BootID is the node's boot id when Lifeboat marked the node for a planned
 	// reboot. If a Ready node has another boot id, it was rebooted since then.
 	// +kubebuilder:validation:MaxLength=253

@@ -152,9 +152,10 @@ type InterruptionStatus struct {
 	// it leaves its Auto Scaling group. It is empty if no hook holds it.
 	// +optional
 	LifecycleHooks *LifecycleHooksStatus `json:"lifecycleHooks,omitempty"`
-	// HandledNotices lists the ids of notices that were handled while other notices
+	// HandledNotices lists the keys of notices that were handled while other notices
 	// are still open. An example is a completed reboot on a node that stops
-	// later.
+	// later. The key of a planned change stays the same while its start and action
+	// do; the key of another notice is its id.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +kubebuilder:validation:items:MaxLength=128

@@ -78,6 +78,10 @@ func (in *DrainStatus) DeepCopyInto(out *DrainStatus) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.SubjectTime != nil {
+		in, out := &in.SubjectTime, &out.SubjectTime
+		*out = (*in).DeepCopy()
+	}
 	out.Pods = in.Pods
 	if in.PendingPods != nil {
 		in, out := &in.PendingPods, &out.PendingPods

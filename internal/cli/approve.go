@@ -255,7 +255,7 @@ func statementTime(in *v1beta1.Interruption, now time.Time) time.Time {
 }
 
 func (it statement) checkApproval(s *session, w *observed, d policy.Decision) error {
-	waits := d.AwaitsApproval && w.policy.Begun.IsZero()
+	waits := d.AwaitsApproval && d.Begun.IsZero()
 	if waits || it.preApprove || w.failedHook(d) != nil {
 		return nil
 	}

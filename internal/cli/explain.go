@@ -129,7 +129,7 @@ func (w *observed) explain(s *session) explained {
 		e.Begins = &begins
 	}
 	e.Approval, e.Hold, e.Replacement = w.approvalLine(s, d), w.holdLine(), w.replacementStatus(d)
-	e.AwaitsApproval = d.AwaitsApproval && w.policy.Begun.IsZero()
+	e.AwaitsApproval = d.AwaitsApproval && d.Begun.IsZero()
 	e.Budget, e.Terminations = w.budget(d), w.terminations(d)
 	if record.Drains(d.Action) {
 		e.DoNotDisrupt, e.LoadBalancers = d.DoNotDisrupt, w.loadBalancersLine(d)

@@ -202,8 +202,8 @@ func (w *observed) at(d policy.Decision, moment, begun time.Time) policy.Decisio
 		assumed.Time.Time = w.now
 		facts.Approval = &assumed
 	}
-	if facts.Begun.IsZero() {
-		facts.Begun = begun
+	if d.Begun.IsZero() && !begun.IsZero() {
+		facts.Begun, facts.BegunFor = begun, d.About
 	}
 	later, ok := policy.Decide(facts)
 	if !ok {

@@ -145,7 +145,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.Begins = &begins
 	}
 	p.Approval = w.approvalLine(s, d)
-	p.AwaitsApproval = d.AwaitsApproval && w.policy.Begun.IsZero()
+	p.AwaitsApproval = d.AwaitsApproval && d.Begun.IsZero()
 	before := w.at(d, begins, time.Time{})
 	d = w.at(d, begins, begins)
 	if p.Deadline == nil {
@@ -176,7 +176,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 
 // addWaits adds what all pods wait for, and returns it as gates.
 func (p *planned) addWaits(w *observed, d, before policy.Decision, begins time.Time) []drain.Gate {
-	if w.policy.Begun.IsZero() {
+	if d.Begun.IsZero() {
 		p.queue("policy "+d.EffectivePolicy, w.budget(before))
 		p.queue("the pool", w.terminations(before))
 	}
@@ -209,7 +209,7 @@ func (p *planned) queue(whose string, l *limit) {
 // now, or that the policy proceeds without one.
 func (w *observed) begins(d policy.Decision) time.Time {
 	begins := w.now
-	if !w.policy.Begun.IsZero() {
+	if !d.Begun.IsZero() {
 		return w.afterPause(d, begins) // the drain has started already
 	}
 	for _, t := range []time.Time{w.afterPause(d, begins), d.NotBefore, d.ProceedsAt} {

@@ -31,7 +31,7 @@ func formatClock(t, now time.Time) string {
 func (w *observed) approvalLine(s *session, d policy.Decision) string {
 	say := w.policy.Approval
 	switch {
-	case d.AwaitsApproval && !w.policy.Begun.IsZero():
+	case d.AwaitsApproval && !d.Begun.IsZero():
 		return "the policy requires one, but the drain started before that and continues"
 	case d.AwaitsApproval && d.ProceedsAt.IsZero():
 		return fmt.Sprintf("pending: run `%s approve %s`", s.name, w.name())

@@ -55,9 +55,9 @@ func (it statement) done(w *observed, d policy.Decision) statementResult {
 func (w *observed) next(d policy.Decision) string {
 	hold, budget, pool := w.holding(w.now), w.budget(d), w.terminations(d)
 	switch begins := w.begins(d); {
-	case !w.policy.Begun.IsZero() && hold != nil:
+	case !d.Begun.IsZero() && hold != nil:
 		return hold.By + " holds the drain"
-	case !w.policy.Begun.IsZero():
+	case !d.Begun.IsZero():
 		return "the drain continues at once"
 	case d.AwaitsApproval:
 		return "it waits for an approval"

@@ -4,6 +4,9 @@
 package notice
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,26 +38,44 @@ func Received(n *v1beta1.Notice, now time.Time) time.Time {
 	return n.ReceivedTime.Time
 }
 
-// Unanswered returns the notices whose ids are not in answered.
-func Unanswered(notices []v1beta1.Notice, answered []string) []v1beta1.Notice {
-	if len(answered) == 0 {
+// Unanswered returns the notices that are not handled: their keys are not in handled.
+func Unanswered(notices []v1beta1.Notice, handled []string) []v1beta1.Notice {
+	if len(handled) == 0 {
 		return notices
 	}
-	return slices.DeleteFunc(slices.Clone(notices), func(n v1beta1.Notice) bool { return slices.Contains(answered, n.ID) })
+	return slices.DeleteFunc(slices.Clone(notices), func(n v1beta1.Notice) bool { return IsHandled(&n, handled) })
+}
+
+// Key identifies what a notice is about, to remember that it was handled. A planned change keeps its key
+// while its start and its action stay the same: AWS Health sends updates of a change, also after it
+// took place, and each has another event id. Other notices are identified by their ids. So is a
+// withdrawal, which says nothing about a change that is planned again.
+func Key(n *v1beta1.Notice) string {
+	if n.Kind != KindScheduledChange || n.Subject == "" || n.Deadline == nil || n.Withdrawn {
+		return n.ID
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%d", n.Source, n.Subject, n.InstanceAction, n.Deadline.Time.Unix()))
+	return "change-" + hex.EncodeToString(sum[:8])
+}
+
+// IsHandled reports whether a notice is among those that were handled.
+func IsHandled(n *v1beta1.Notice, handled []string) bool {
+	return slices.Contains(handled, Key(n)) || slices.Contains(handled, n.ID)
 }
 
 // Finished reports whether nothing is left to do about an Interruption: it is
-// completed, and every notice is handled or withdrawn. It compares ids and not
+// completed, and every notice is handled or withdrawn. It compares keys and not
 // times, because received times come from the clocks of several replicas.
 func Finished(in *v1beta1.Interruption) bool {
 	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
-		return !n.Withdrawn && !slices.Contains(in.Status.HandledNotices, n.ID)
+		return !n.Withdrawn && !IsHandled(&n, in.Status.HandledNotices)
 	})
 }
 
 // Ruling returns the notice that rules among those that are not withdrawn. The order is: one
 // that says the instance no longer runs; the earliest firm deadline (see IsFirm); a termination by
-// an Auto Scaling group; the earliest soft deadline; the newest. It reports false if there is none.
+// an Auto Scaling group; the earliest soft deadline; the newest. The time of a person's request is a
+// wish, and gives it no rank. It reports false if there is none.
 func Ruling(notices []v1beta1.Notice) (v1beta1.Notice, bool) {
 	var best *v1beta1.Notice
 	for i := range notices {
@@ -68,14 +89,14 @@ func Ruling(notices []v1beta1.Notice) (v1beta1.Notice, bool) {
 	return *best, true
 }
 
-// Deadline returns the deadline that rules among notices that are not withdrawn: the earliest
-// firm one (see IsFirm), else the earliest soft one, else nil. Estimates no longer
-// count once the instance is stopped or terminated: its end is known.
+// Deadline returns when the instance ends, as the notices say that are not withdrawn: the earliest
+// firm deadline (see IsFirm), else the earliest soft one, else nil. Estimates no longer
+// count once the instance is stopped or terminated: its end is known. A person's request ends nothing.
 func Deadline(notices []v1beta1.Notice) *v1beta1.Deadline {
 	var best *v1beta1.Deadline
 	gone := InstanceGone(notices)
 	for _, n := range notices {
-		if n.Deadline == nil || n.Withdrawn || gone && n.Deadline.Type == v1beta1.DeadlineEstimated {
+		if n.Deadline == nil || n.Withdrawn || n.Kind == KindRequested || gone && n.Deadline.Type == v1beta1.DeadlineEstimated {
 			continue
 		}
 		if best == nil || earlier(n.Deadline, best) {
@@ -100,7 +121,7 @@ func overrules(a, b *v1beta1.Notice) bool {
 	if rankA, rankB := rank(a), rank(b); rankA != rankB {
 		return rankA > rankB
 	}
-	if a.Deadline != nil && b.Deadline != nil && *a.Deadline != *b.Deadline {
+	if rank(a) > 0 && a.Deadline != nil && b.Deadline != nil && *a.Deadline != *b.Deadline {
 		return earlier(a.Deadline, b.Deadline)
 	}
 	return !a.Time.Before(&b.Time)
@@ -108,6 +129,8 @@ func overrules(a, b *v1beta1.Notice) bool {
 
 func rank(n *v1beta1.Notice) int {
 	switch {
+	case n.Kind == KindRequested:
+		return 0
 	case isGone(n):
 		return 4
 	case IsFirm(n.Deadline):

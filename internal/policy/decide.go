@@ -20,7 +20,7 @@ type Facts struct {
 	// Since is when an earlier interruption of the same instance was completed: earlier
 	// approvals do not count. Zero: there was none.
 	Since time.Time
-	// Answered are the ids of notices that are handled: by an earlier interruption, or while
+	// Answered are the keys of notices that are handled: by an earlier interruption, or while
 	// others still apply, such as a completed reboot.
 	Answered []string
 	// Unconfirmed is set while notices say that the instance is stopped or terminated, its
@@ -33,8 +33,12 @@ type Facts struct {
 	Policies []v1beta1.InterruptionPolicy
 	// Approval is a person's approval, if any.
 	Approval *v1beta1.UserAction
-	// Begun is when the node was cordoned for this interruption; zero if it was not.
-	Begun time.Time
+	// Begun is when the drain began to serve the subject BegunFor; zero: none has begun. BegunFor is
+	// also set for a node that is only cordoned or marked, and BegunDeadline was the deadline then. An
+	// empty BegunFor with a Begun stands for whatever decides.
+	Begun         time.Time
+	BegunFor      string
+	BegunDeadline *v1beta1.Deadline
 	// Held is set while a person holds the drain, and Released is when the latest hold
 	// ended. Lifeboat sets no deadline of its own while a person holds the drain.
 	Held     bool
@@ -76,6 +80,11 @@ type Decision struct {
 	Until time.Time
 	// About is the subject that an approval must name to count: Say.About.
 	About string
+	// Continues is set if the node was cordoned, drained or marked for this subject, and the cloud has not
+	// moved it so far that this would not have begun yet. Approval, window and budget count only
+	// then as passed. Begun is when its drain began; zero: it has not.
+	Continues bool
+	Begun     time.Time
 	// Approved is set if a person has approved the action, required or not.
 	Approved bool
 	// AwaitsApproval is set if an approval is required and missing.
@@ -95,35 +104,42 @@ type Decision struct {
 	Considered []Considered
 }
 
-// Decide returns the decision. It reports false if no notice is valid. A notice with a firm
-// deadline, or that drains the node now, decides alone.
+// Decide returns the decision. It reports false if no notice is valid. A notice that drains the node
+// now decides alone. Beside one with a firm deadline that does not, only a person's request can.
 func Decide(f Facts) (Decision, bool) {
-	notices := counting(f)
-	first, ok := decideOn(f, notices)
-	if !ok {
+	standing := counting(f)
+	first, ok := decideOn(f, standing, standing)
+	switch {
+	case !ok:
 		return withdrawn(f)
-	}
-	if first.drainsNow() || first.InstanceGone || notice.IsFirm(first.Notice.Deadline) {
+	case first.drainsNow(), first.InstanceGone:
 		return first, true
+	case !isRequested(first.Notice) && notice.IsFirm(first.Notice.Deadline):
+		return passOver(f, first, standing, requests(standing))
 	}
-	return passOver(f, first, notices)
+	return passOver(f, first, standing, standing)
 }
 
-// drainsNow reports whether a node must be drained now, without waiting for anything.
+// drainsNow reports whether a node must be drained now, without waiting for anything. A drain that has
+// begun waits for nothing any more.
 func (d *Decision) drainsNow() bool {
-	return (d.Action == v1beta1.ActionDrain || d.Action == v1beta1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
+	return (d.Action == v1beta1.ActionDrain || d.Action == v1beta1.ActionTerminate) &&
+		(d.NotBefore.IsZero() && !d.AwaitsApproval || !d.Begun.IsZero())
 }
 
-// decideOn returns the decision for some notices: the one of the highest rank decides.
-func decideOn(f Facts, notices []v1beta1.Notice) (Decision, bool) {
-	ruling, ok := notice.Ruling(notices)
+// decideOn returns the decision on the one of the candidates that has the highest rank. Who decides and
+// when the machine ends are two questions: the end is the earliest that any standing notice states.
+func decideOn(f Facts, standing, candidates []v1beta1.Notice) (Decision, bool) {
+	ruling, ok := notice.Ruling(candidates)
 	if !ok {
 		return Decision{}, false
 	}
 	q := &matchContext{node: f.Node, notice: ruling}
-	chosen := q.guard(q.deferVoluntary(q.spareControlPlane(q.match(f.Policies)), !f.Begun.IsZero()), notices)
+	chosen := q.match(f.Policies)
+	begun := f.begunFor(ruling)
+	chosen = q.guard(q.deferVoluntary(q.spareControlPlane(chosen), !begun.IsZero()), standing)
 	d := Decision{
-		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices),
+		Notice: ruling, About: about(ruling), Begun: begun, InstanceGone: notice.InstanceGone(standing),
 		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1beta1.DoNotDisruptUntilLastCall),
 		Considered:   q.considered,
 	}
@@ -131,13 +147,20 @@ func decideOn(f Facts, notices []v1beta1.Notice) (Decision, bool) {
 	d.moves(chosen)
 	d.governedBy(q.effectivePolicy())
 
-	deadline := chosen.due(f, ruling, notices)
+	deadline := chosen.due(f, ruling, candidates)
 	starts := chosen.begin(ruling, deadline, f.Now)
 	d.NotBefore = starts.notBefore
+	d.Continues = f.continues(ruling, starts)
+	if !d.Continues {
+		d.Begun = time.Time{}
+	}
 	d.Deadline = harden(ruling, deadline, starts, f.Now)
+	if begins(d.Action) {
+		d.Deadline, d.Next = machineEnd(f, ruling, d.Deadline, standing)
+	}
 	d.Until = riskOver(d)
 
-	d.Approved = approved(f, ruling, notices)
+	d.Approved = approved(f, ruling, standing)
 	agreed := chosen.consent(f, d)
 	d.AwaitsApproval, d.ProceedsAt = agreed.awaited, agreed.proceedsAt
 	d.Message = chosen.message(agreed, starts)
@@ -199,6 +222,8 @@ func counting(f Facts) []v1beta1.Notice {
 // either.
 func (c match) begin(ruling v1beta1.Notice, deadline *v1beta1.Deadline, now time.Time) startTime {
 	switch {
+	case isRequested(ruling): // a person chose the time: now
+		return startTime{}
 	case isTermination(ruling):
 		return c.regardless("its group is taking the instance away")
 	case notice.IsEstimated(deadline):
@@ -223,16 +248,18 @@ func (c match) regardless(because string) startTime {
 	return startTime{because: "its window does not count, since " + because}
 }
 
-// due is the effective deadline: that of the notices, or else one that bounds the drain.
+// due is the deadline of what decides: that of the notices, or else one that bounds the drain.
 func (c match) due(f Facts, ruling v1beta1.Notice, notices []v1beta1.Notice) *v1beta1.Deadline {
-	deadline := notice.Deadline(notices)
+	deadline, begun := notice.Deadline(notices), f.begunFor(ruling)
 	switch {
 	case c.action != v1beta1.ActionDrain && c.action != v1beta1.ActionTerminate:
 		return deadline
+	case isRequested(ruling):
+		return ruling.Deadline.DeepCopy()
 	case isTermination(ruling) && f.Extended:
-		return c.extended(f, notices, deadline)
-	case c.action == v1beta1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
-		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1beta1.DeadlineHard)
+		return c.extended(f, begun, notices, deadline)
+	case c.action == v1beta1.ActionTerminate && deadline == nil && !begun.IsZero() && !f.Held:
+		return notice.At(whole(latest(begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1beta1.DeadlineHard)
 	}
 	return deadline
 }

@@ -2,19 +2,19 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // passOver returns the decision on the first notice that drains the node now, else on the first
 // notice. Example: an instance with failed status checks is drained although another change is planned
 // in twelve days.
-func passOver(f Facts, first Decision, notices []v1beta1.Notice) (Decision, bool) {
+func passOver(f Facts, first Decision, standing, candidates []v1beta1.Notice) (Decision, bool) {
 	for passed := []Decision{first}; ; {
-		notices = notice.Unanswered(notices, []string{passed[len(passed)-1].Notice.ID})
-		next, ok := decideOn(f, notices)
+		candidates = without(candidates, passed[len(passed)-1].Notice.ID)
+		next, ok := decideOn(f, standing, candidates)
 		if !ok {
 			return first, true
 		}
@@ -25,6 +25,15 @@ func passOver(f Facts, first Decision, notices []v1beta1.Notice) (Decision, bool
 		passed = append(passed, next)
 		first.Next = soonest(first.Next, next.NotBefore, next.ProceedsAt)
 	}
+}
+
+// requests returns the requests of people.
+func requests(notices []v1beta1.Notice) []v1beta1.Notice {
+	return slices.DeleteFunc(slices.Clone(notices), func(n v1beta1.Notice) bool { return !isRequested(n) })
+}
+
+func without(notices []v1beta1.Notice, id string) []v1beta1.Notice {
+	return slices.DeleteFunc(slices.Clone(notices), func(n v1beta1.Notice) bool { return n.ID == id })
 }
 
 // whyNotDeciding says why notices of higher rank do not decide.

@@ -75,11 +75,11 @@ func (c match) before(deadline *v1beta1.Deadline, d time.Duration, now time.Time
 // extended is the deadline of a drain during which Lifeboat sends heartbeats. It is hard,
 // because the hook is completed then and the instance terminates with what is left on it. It is
 // soft if the group retains the instance.
-func (c match) extended(f Facts, notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
+func (c match) extended(f Facts, begun time.Time, notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
 	if f.Held && f.ExtendedUntil.IsZero() {
 		return stands
 	}
-	at := latest(terminationSince(f.Begun, notices), f.Released).Add(cmp.Or(c.drainTimeout, hookTime))
+	at := latest(terminationSince(begun, notices), f.Released).Add(cmp.Or(c.drainTimeout, hookTime))
 	if !f.ExtendedUntil.IsZero() && (f.Held || f.ExtendedUntil.Before(at)) {
 		at = f.ExtendedUntil
 	}
@@ -137,12 +137,18 @@ func disturbs(n v1beta1.Notice) bool {
 
 // harden makes the deadline of a scheduled change hard once it is near and nothing is left to
 // wait for: it is no longer moved, and a graceful stop is better than a power cut. If the
-// instance only loses its network or power for a moment, its pods need not be killed for it.
+// instance only loses its network or power for a moment, its pods need not be killed for it. A date that
+// has passed while the instance runs is soft again: nothing says when the change will take place.
 func harden(n v1beta1.Notice, deadline *v1beta1.Deadline, starts startTime, now time.Time) *v1beta1.Deadline {
-	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
+	if deadline == nil || deadline.Type != v1beta1.DeadlineSoft || !starts.notBefore.IsZero() || !isNear(deadline, now) || !disturbs(n) {
 		return deadline
 	}
 	return notice.At(deadline.Time.Time, v1beta1.DeadlineHard)
+}
+
+// isNear reports whether a planned date is less than an hour away, and has not passed.
+func isNear(planned *v1beta1.Deadline, now time.Time) bool {
+	return !now.Before(planned.Time.Add(-lead)) && now.Before(planned.Time.Time)
 }
 
 // ending is the deadline of a notice that the instance is shutting down or gone. During the

@@ -29,7 +29,7 @@ func TestScheduledChanges(t *testing.T) {
 	}{
 		"a stop in 12 days waits for its last hour": {scheduled(notice.ActionStop, in12Days), v1beta1.ActionDrain, v1beta1.DeadlineSoft, in12Days.Add(-time.Hour)},
 		"a stop in an hour begins, and is hard":     {scheduled(notice.ActionStop, noon.Add(time.Hour)), v1beta1.ActionDrain, v1beta1.DeadlineHard, time.Time{}},
-		"a stop that is overdue begins":             {scheduled(notice.ActionTerminate, noon.Add(-time.Hour)), v1beta1.ActionDrain, v1beta1.DeadlineHard, time.Time{}},
+		"a stop that is overdue begins, not hard":   {scheduled(notice.ActionTerminate, noon.Add(-time.Hour)), v1beta1.ActionDrain, v1beta1.DeadlineSoft, time.Time{}},
 		"a reboot is drained before":                {scheduled(notice.ActionReboot, noon.Add(time.Minute)), v1beta1.ActionDrain, v1beta1.DeadlineHard, time.Time{}},
 		"maintenance only marks, and stays soft":    {scheduled(notice.ActionMaintain, noon.Add(time.Minute)), v1beta1.ActionNotify, v1beta1.DeadlineSoft, time.Time{}},
 		"maintenance in 12 days marks nothing yet":  {scheduled(notice.ActionMaintain, in12Days), v1beta1.ActionNotify, v1beta1.DeadlineSoft, in12Days.Add(-time.Hour)},
@@ -78,7 +78,7 @@ func TestNoticeThatDrainsNowTakesPrecedence(t *testing.T) {
 		rules    string
 		next     time.Time
 	}{
-		"a sick instance, though a change is planned":        {[]v1beta1.Notice{planned, sick}, replaces, "sick", time.Time{}},
+		"a sick instance, though a change is planned":        {[]v1beta1.Notice{planned, sick}, replaces, "sick", in12Days.Add(-time.Hour)},
 		"a stop, though there is maintenance before":         {[]v1beta1.Notice{maintenance, stop}, nil, "s", time.Time{}},
 		"a stop tomorrow, after maintenance":                 {[]v1beta1.Notice{maintenance, tomorrow}, nil, "maintenance", noon.Add(23 * time.Hour)},
 		"the first of two that are planned":                  {[]v1beta1.Notice{planned, tomorrow}, nil, "tomorrow", in12Days.Add(-time.Hour)},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // FirstNotice returns when the first notice of the current interruption was
@@ -14,7 +15,7 @@ import (
 func FirstNotice(in *v1beta1.Interruption) time.Time {
 	var first time.Time
 	for _, n := range in.Spec.Notices {
-		if in.Status.Since != nil && slices.Contains(in.Status.HandledNotices, n.ID) {
+		if in.Status.Since != nil && notice.IsHandled(&n, in.Status.HandledNotices) {
 			continue
 		}
 		if first.IsZero() || n.ReceivedTime.Time.Before(first) {
@@ -48,13 +49,8 @@ func NewestKind(in *v1beta1.Interruption) string {
 }
 
 // IsCompleted reports whether nothing is left to do: the Interruption completed, and
-// no notice arrived since.
-func IsCompleted(in *v1beta1.Interruption) bool {
-	done := in.Status.CompletionTime
-	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
-		return n.ReceivedTime.After(done.Time)
-	})
-}
+// no notice arrived since that is not handled.
+func IsCompleted(in *v1beta1.Interruption) bool { return notice.Finished(in) }
 
 // IsSettled reports whether no more pods will move: the node is empty, or the
 // action moves none. It does not wait for the end of the instance, which can
@@ -72,10 +68,10 @@ func IsSettled(in *v1beta1.Interruption) bool {
 	return IsCompleted(in)
 }
 
-// IsSeen reports whether the controller has processed the newest notice.
+// IsSeen reports whether the controller has processed the newest notice, or nothing is to do about it.
 func IsSeen(in *v1beta1.Interruption) bool {
 	n := len(in.Spec.Notices)
-	return n == 0 || in.Status.LastNoticeID == in.Spec.Notices[n-1].ID
+	return n == 0 || in.Status.LastNoticeID == in.Spec.Notices[n-1].ID || notice.Finished(in)
 }
 
 // Message returns the message of the condition Ready.

@@ -19,7 +19,8 @@ import (
 func Facts(in *v1beta1.Interruption, node *corev1.Node, policies []v1beta1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
 		Now: now, Notices: in.Spec.Notices, Since: Since(&in.Status), Answered: in.Status.HandledNotices,
-		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now), Begun: Begun(&in.Status),
+		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now),
+		Begun: subjectTime(&in.Status), BegunFor: Drain(&in.Status).Subject, BegunDeadline: in.Status.Deadline,
 		Held: Hold(in, now) != nil, Released: latest(Released(in, now), Resumed(&in.Status, now)),
 	}
 	if a := in.Status.LifecycleHooks; a != nil && len(a.Hooks) > 0 && a.WaitingSince != nil {
@@ -62,6 +63,19 @@ func Begun(s *v1beta1.InterruptionStatus) time.Time {
 		return time.Time{}
 	}
 	return s.Drain.StartTime.Time
+}
+
+// subjectTime is when the drain began to serve the subject that it serves now, or zero.
+func subjectTime(s *v1beta1.InterruptionStatus) time.Time {
+	if begun := Begun(s); begun.IsZero() || s.Drain.SubjectTime == nil {
+		return begun
+	}
+	return s.Drain.SubjectTime.Time
+}
+
+// HasWork reports whether something was done to the node: it is marked, cordoned or drained.
+func HasWork(s *v1beta1.InterruptionStatus) bool {
+	return !Begun(s).IsZero() || Cordoned(s) || Drain(s).Subject != ""
 }
 
 // Cordoned reports whether the node is cordoned.

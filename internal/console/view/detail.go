@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -98,7 +99,7 @@ func notices(in *v1beta1.Interruption, n *v1beta1.Notice) Notice {
 	switch {
 	case n.Withdrawn:
 		v.State = "withdrawn"
-	case slices.Contains(in.Status.HandledNotices, n.ID):
+	case notice.IsHandled(n, in.Status.HandledNotices):
 		v.State = "handled"
 	}
 	return v

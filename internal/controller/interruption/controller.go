@@ -34,6 +34,7 @@ type Controller struct {
 	capacity            capacity.Memory
 	ownerReads          ownerReads
 	verdicts            verdicts
+	missing             missingNodes
 	evictor             *evict.Evictor
 }
 

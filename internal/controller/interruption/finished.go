@@ -16,6 +16,7 @@ import (
 // watch where another Interruption has a node of the same name.
 func (c *Controller) forgetFinished(ctx context.Context, in *v1beta1.Interruption) {
 	c.barrier.forget(in.Name)
+	c.missing.observe(in.Name, true, time.Time{})
 	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
 		c.forget(node)
 	}

@@ -162,6 +162,9 @@ func (b *bookkeeping) checkUnfinished(in *v1beta1.Interruption) {
 	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() || b.inDoubt(in) {
 		return
 	}
+	if d.notice.Kind == notice.KindInstanceStatus && d.action == v1beta1.ActionDrain {
+		return // it lasts until the checks pass
+	}
 	if in.Status.Phase == v1beta1.PhaseQueued && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool { return b.inDoubt(b.recordOf(instanceOf(n))) }) {
 		return // a node that is drained and in doubt still counts in its budget
 	}

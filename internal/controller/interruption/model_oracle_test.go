@@ -1,6 +1,8 @@
 package interruption
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +30,7 @@ type verdict struct {
 	proceedsAt      time.Time // when it begins unapproved; zero: never
 	instanceGone    bool
 	withdrawn       bool
+	begun           time.Time // when the drain began for its subject; zero: it has not
 }
 
 // case_ is the input of the oracle.
@@ -43,7 +46,7 @@ func (c case_) ask() (verdict, bool) {
 	var standing []v1beta1.Notice
 	withdrawn := false
 	for _, n := range c.record.Spec.Notices {
-		if slices.Contains(c.record.Status.HandledNotices, n.ID) {
+		if isHandledNotice(n, c.record.Status.HandledNotices) {
 			continue
 		}
 		if n.Withdrawn {
@@ -55,19 +58,37 @@ func (c case_) ask() (verdict, bool) {
 	if len(standing) == 0 {
 		return verdict{action: v1beta1.ActionIgnore, withdrawn: true}, withdrawn
 	}
-	first := c.about(standing)
-	if first.drainsNow() || first.instanceGone || firm(first.notice.Deadline) {
+	first := c.about(standing, standing)
+	if first.drainsNow() || first.instanceGone {
 		return first, true
 	}
-	// A notice without an action now does not hide one that drains the node now.
-	for rest := standing; len(rest) > 0; {
-		v := c.about(rest)
+	// A notice without an action now does not hide one that drains the node now. One with a firm
+	// deadline hides all but a person's request.
+	rest := standing
+	if firm(first.notice.Deadline) && first.notice.Kind != notice.KindRequested {
+		rest = slices.DeleteFunc(slices.Clone(standing), func(n v1beta1.Notice) bool { return n.Kind != notice.KindRequested })
+	}
+	for len(rest) > 0 {
+		v := c.about(standing, rest)
 		if v.drainsNow() {
 			return v, true
 		}
 		rest = slices.DeleteFunc(slices.Clone(rest), func(n v1beta1.Notice) bool { return n.ID == v.notice.ID })
 	}
 	return first, true
+}
+
+// isHandledNotice reports whether a notice is handled. Of a planned change each update with the same
+// start and action is.
+func isHandledNotice(n v1beta1.Notice, handled []string) bool {
+	if slices.Contains(handled, n.ID) {
+		return true
+	}
+	if n.Kind != notice.KindScheduledChange || n.Subject == "" || n.Deadline == nil || n.Withdrawn {
+		return false
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{n.Source, n.Subject, n.InstanceAction, strconv.FormatInt(n.Deadline.Time.Unix(), 10)}, "\n")))
+	return slices.Contains(handled, fmt.Sprintf("change-%x", sum[:8]))
 }
 
 // withShutdown sets the deadline of a shutdown notice as the guide says: an estimate of two
@@ -99,29 +120,80 @@ func (v *verdict) drains() bool {
 	return !v.withdrawn && (v.action == v1beta1.ActionDrain || v.action == v1beta1.ActionTerminate)
 }
 
-func (v *verdict) drainsNow() bool { return v.drains() && v.notBefore.IsZero() && !v.awaits }
+func (v *verdict) drainsNow() bool {
+	return v.drains() && (v.notBefore.IsZero() && !v.awaits || !v.begun.IsZero())
+}
 
-// about is the verdict for some notices, as if there were no others.
-func (c case_) about(notices []v1beta1.Notice) verdict {
+// about is the verdict if one of some notices decides. The machine ends at the earliest time that any
+// standing notice states.
+func (c case_) about(standing, notices []v1beta1.Notice) verdict {
 	v := verdict{notice: ruling(notices)}
-	v.instanceGone = slices.ContainsFunc(notices, isOff)
+	v.begun = c.servedSince(v.notice)
+	v.instanceGone = slices.ContainsFunc(standing, isOff)
 	v.effectivePolicy = effectivePolicy(c.policies, c.node)
 	v.rule = c.ruleFor(v.effectivePolicy, v.notice)
 	v.action = v.rule.Action
 	v.deadline = c.deadlineOf(&v, notices)
 	v.notBefore = c.beginning(&v)
-	inLastHour := v.deadline != nil && !c.now.Before(v.deadline.Time.Add(-time.Hour))
-	if n := v.notice; inLastHour && v.notBefore.IsZero() && n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != "maintain" {
-		v.deadline = notice.At(v.deadline.Time.Time, v1beta1.DeadlineHard)
+	if c.wasMoved(&v) {
+		v.begun = time.Time{}
+	}
+	if v.notBefore.IsZero() {
+		v.deadline = c.inLastHour(v.notice, v.deadline)
+	}
+	if v.drains() || v.action == v1beta1.ActionCordon {
+		v.deadline = c.firstEnd(&v, standing)
 	}
 	c.consent(&v)
 	return v
+}
+
+// wasMoved reports whether the cloud moved the change since the action began, so far that it would not
+// have begun yet.
+func (c case_) wasMoved(v *verdict) bool {
+	was, is := c.record.Status.Deadline, v.notice.Deadline
+	return !v.notBefore.IsZero() && was != nil && is != nil && is.Time.After(was.Time.Time)
+}
+
+// inLastHour makes the date of a planned change hard in its last hour.
+func (c case_) inLastHour(n v1beta1.Notice, d *v1beta1.Deadline) *v1beta1.Deadline {
+	if d == nil || firm(d) || c.now.Before(d.Time.Add(-time.Hour)) || !c.now.Before(d.Time.Time) ||
+		n.Kind != notice.KindScheduledChange || n.InstanceAction == "" || n.InstanceAction == "maintain" {
+		return d
+	}
+	return notice.At(d.Time.Time, v1beta1.DeadlineHard)
+}
+
+// firstEnd is the end of the machine: what decides may end it, or another standing notice earlier.
+func (c case_) firstEnd(v *verdict, standing []v1beta1.Notice) *v1beta1.Deadline {
+	best := v.deadline
+	if v.notice.Kind == notice.KindRequested && best != nil && !best.Time.After(c.now) {
+		best = nil
+	}
+	for _, n := range standing {
+		d := c.inLastHour(n, n.Deadline)
+		if n.Kind == notice.KindAutoScalingTermination {
+			d = c.extended(c.servedSince(n), standing, d)
+		}
+		if n.ID == v.notice.ID || n.Kind == notice.KindRequested || !firm(d) || v.instanceGone && d.Type == v1beta1.DeadlineEstimated {
+			continue
+		}
+		if best == nil || !firm(best) || d.Time.Before(&best.Time) {
+			best = d
+		}
+	}
+	if best == nil {
+		return v.deadline
+	}
+	return best
 }
 
 // ruling is the deciding notice.
 func ruling(notices []v1beta1.Notice) v1beta1.Notice {
 	rank := func(n v1beta1.Notice) int {
 		switch {
+		case n.Kind == notice.KindRequested:
+			return 4
 		case isOff(n):
 			return 0
 		case firm(n.Deadline):
@@ -140,11 +212,11 @@ func ruling(notices []v1beta1.Notice) v1beta1.Notice {
 			if rank(n) < rank(best) {
 				best = n
 			}
-		case n.Deadline != nil && best.Deadline != nil && !n.Deadline.Time.Equal(&best.Deadline.Time):
+		case rank(n) < 4 && n.Deadline != nil && best.Deadline != nil && !n.Deadline.Time.Equal(&best.Deadline.Time):
 			if n.Deadline.Time.Before(&best.Deadline.Time) {
 				best = n
 			}
-		case n.Deadline != nil && best.Deadline != nil && n.Deadline.Type != best.Deadline.Type:
+		case rank(n) < 4 && n.Deadline != nil && best.Deadline != nil && n.Deadline.Type != best.Deadline.Type:
 			if n.Deadline.Type == v1beta1.DeadlineHard {
 				best = n
 			}
@@ -209,7 +281,7 @@ func (c case_) deadlineOf(v *verdict, notices []v1beta1.Notice) *v1beta1.Deadlin
 	var best *v1beta1.Deadline
 	for _, n := range notices {
 		d := n.Deadline
-		if d == nil || v.instanceGone && d.Type == v1beta1.DeadlineEstimated {
+		if d == nil || n.Kind == notice.KindRequested || v.instanceGone && d.Type == v1beta1.DeadlineEstimated {
 			continue
 		}
 		sooner := best != nil && (d.Time.Before(&best.Time) || d.Time.Equal(&best.Time) && d.Type == v1beta1.DeadlineHard)
@@ -217,15 +289,41 @@ func (c case_) deadlineOf(v *verdict, notices []v1beta1.Notice) *v1beta1.Deadlin
 			best = d
 		}
 	}
-	switch begun := c.begun(); {
+	switch begun := v.begun; {
+	case v.notice.Kind == notice.KindRequested && v.drains():
+		return v.notice.Deadline
 	case v.notice.Kind == notice.KindAutoScalingTermination && v.drains():
-		return c.extended(notices, best)
+		return c.extended(begun, notices, best)
 	case best == nil && v.action == v1beta1.ActionTerminate && !begun.IsZero() && !c.held():
 		return notice.At(latest(begun, c.released()).Add(2*time.Minute).Truncate(time.Second), v1beta1.DeadlineHard)
 	}
 	return best
 }
 
+// servedSince is when the drain began to serve the subject of a notice; zero: it does not. An instance that is
+// stopping continues what was begun. One change can be reported by two sources.
+func (c case_) servedSince(n v1beta1.Notice) time.Time {
+	d := c.record.Status.Drain
+	if d == nil || d.StartTime == nil {
+		return time.Time{}
+	}
+	serves := d.Subject == "" || d.Subject == subjectOf(n) || n.Kind == notice.KindInstanceStateChange
+	for _, other := range c.record.Spec.Notices {
+		if subjectOf(other) == d.Subject && other.Kind == n.Kind && (other.InstanceAction == "reboot") == (n.InstanceAction == "reboot") &&
+			other.Deadline != nil && n.Deadline != nil && other.Deadline.Time.Sub(n.Deadline.Time.Time).Abs() <= time.Hour {
+			serves = true
+		}
+	}
+	switch {
+	case !serves:
+		return time.Time{}
+	case d.SubjectTime != nil:
+		return d.SubjectTime.Time
+	}
+	return d.StartTime.Time
+}
+
+// begun is when the drain began; zero: there is none.
 func (c case_) begun() time.Time {
 	if d := c.record.Status.Drain; d != nil && d.StartTime != nil {
 		return d.StartTime.Time

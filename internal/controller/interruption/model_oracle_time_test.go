@@ -9,7 +9,7 @@ import (
 
 // beginning is the earliest time of the action; zero: now.
 func (c case_) beginning(v *verdict) time.Time {
-	if firm(v.deadline) || v.notice.Kind == notice.KindAutoScalingTermination {
+	if firm(v.deadline) || v.notice.Kind == notice.KindAutoScalingTermination || v.notice.Kind == notice.KindRequested {
 		return time.Time{}
 	}
 	hasNotBefore, notBefore := v.rule.NotBefore != nil, time.Hour
@@ -66,12 +66,11 @@ func opening(w *v1beta1.Window, at time.Time) time.Time {
 
 // extended is the deadline while Lifeboat sends heartbeats for a lifecycle hook: an hour from
 // the start of the drain, or from the first notice if that was earlier.
-func (c case_) extended(notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
+func (c case_) extended(from time.Time, notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
 	a := c.record.Status.LifecycleHooks
 	if a == nil || len(a.Hooks) == 0 || a.WaitingSince == nil {
 		return stands
 	}
-	from := c.begun()
 	for _, n := range notices {
 		if n.Kind == notice.KindAutoScalingTermination && (from.IsZero() || n.ReceivedTime.Time.Before(from)) {
 			from = n.ReceivedTime.Time

@@ -33,10 +33,11 @@ type facts struct {
 	// gone is why notices that the instance is gone do not count; nil: they do, or there
 	// is none.
 	gone *corroborate.Verdict
-	// node is nil where the instance has none.
-	node     *corev1.Node
-	nodeName string
-	pods     []*corev1.Pod
+	// node is nil where the instance has none, and missingSince is since when.
+	node         *corev1.Node
+	missingSince time.Time
+	nodeName     string
+	pods         []*corev1.Pod
 	// podsKnown is false until the watch of the node's pods has caught up.
 	podsKnown bool
 	budgets   []*drain.Budget
@@ -58,14 +59,18 @@ type facts struct {
 	barrierWait time.Duration
 }
 
-// begun reports whether the action has begun: then it continues after its window closed.
-// The drain of a node that was only cordoned has not begun.
+// begun reports whether the action has begun for this subject: then it continues after its window
+// closed. The drain of a node that was only cordoned has not begun.
 func (f *facts) begun(d policy.Decision) bool {
 	if record.Drains(d.Action) {
-		return !record.Begun(&f.was).IsZero()
+		return !d.Begun.IsZero()
 	}
-	return record.Cordoned(&f.was)
+	return d.Continues && record.Cordoned(&f.was)
 }
+
+// servesAnother reports whether the node was marked, cordoned or drained for another subject, or for a
+// date that the cloud has moved.
+func (f *facts) servesAnother(d policy.Decision) bool { return record.HasWork(&f.was) && !d.Continues }
 
 func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 	return drain.Facts{
@@ -95,6 +100,7 @@ func (c *Controller) observe(ctx context.Context, in *v1beta1.Interruption, now 
 	} else if err != nil {
 		return nil, err
 	}
+	f.missingSince = c.missing.observe(in.Name, node != nil, now)
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	} else if f.staleNodes, err = c.lacksNode(ctx, in, now); f.staleNodes || err != nil {
@@ -132,7 +138,7 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 
 // drainsNow reports whether pods are moved now.
 func (f *facts) drainsNow(d policy.Decision) bool {
-	return record.Drains(d.Action) && !f.waitsForWindow(d) && !f.isRescheduled(d) && (!d.AwaitsApproval || f.begun(d))
+	return record.Drains(d.Action) && !f.waitsForWindow(d) && (!d.AwaitsApproval || f.begun(d))
 }
 
 // observeBoundPods reads the pods of the node and what they wait for.

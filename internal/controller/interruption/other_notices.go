@@ -2,6 +2,8 @@ package interruption
 
 import (
 	"slices"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -56,11 +58,48 @@ func (f *facts) isPlanned(n *v1beta1.Notice) bool {
 	return n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineSoft && n.Deadline.Time.After(f.now)
 }
 
+// nodeReturnTimeout is how long a node that was deleted may take to register again, where nothing says
+// when its instance ends.
+const nodeReturnTimeout = time.Hour
+
 // awaitsNode reports whether the node is gone and its instance may still run: a node that a
-// person or a controller deleted registers again, and the planned change still applies.
+// person or a controller deleted registers again, and what was begun for it still applies.
 func (f *facts) awaitsNode(d policy.Decision) bool {
-	// The decision's deadline is hard in the last hour.
-	return f.node == nil && !d.InstanceGone && !d.Withdrawn && f.isPlanned(&d.Notice)
+	return f.node == nil && f.now.Before(f.nodeReturnsBy(d))
+}
+
+// nodeReturnsBy is until when the record waits for its node; zero: it does not.
+func (f *facts) nodeReturnsBy(d policy.Decision) time.Time {
+	switch {
+	case d.InstanceGone, d.Withdrawn:
+		return time.Time{}
+	case f.isPlanned(&d.Notice): // the decision's deadline is hard in the last hour
+		return d.Notice.Deadline.Time.Time
+	case lasts(d) && f.drain().NodeClaimDeletion == nil && f.drain().TerminationTime == nil:
+		return f.missingSince.Add(nodeReturnTimeout)
+	}
+	return time.Time{}
+}
+
+// missingNodes remembers since when the node of an Interruption is missing. It is best effort: after a
+// restart the wait begins again.
+type missingNodes struct {
+	mu    sync.Mutex
+	since map[string]time.Time // by Interruption
+}
+
+// observe notes whether the node of an Interruption exists, and returns since when it is missing.
+func (m *missingNodes) observe(name string, exists bool, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if exists {
+		delete(m.since, name)
+		return time.Time{}
+	}
+	if _, known := m.since[name]; !known {
+		set(&m.since, name, now)
+	}
+	return m.since[name]
 }
 
 // listed returns the pods that the status lists. When the node is gone, a new node may

@@ -488,7 +488,7 @@ func TestPolicyEndsDrainAndKeepsCordon(t *testing.T) {
 		}
 		w.settle(time.Second)
 		got := w.record().Status
-		if got.Drain != nil || !record.Cordoned(&got) || !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+		if !record.Begun(&got).IsZero() || !record.Cordoned(&got) || !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 			t.Errorf("drain %+v, conditions %v, node %+v", got.Drain, got.Conditions, w.node().Spec)
 		}
 	}

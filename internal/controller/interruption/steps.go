@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -98,7 +99,7 @@ func (p *pass) act(ctx context.Context) error {
 		steps = []step{awaitInstanceGone, complete}
 	case p.facts.pause != nil:
 		steps = stepsPaused()
-	case p.decision.Withdrawn, p.facts.nothingLeft(p.decision):
+	case p.decision.Withdrawn, p.facts.nothingLeft(p.decision), p.isLate():
 		steps = []step{restoreNode, complete}
 	}
 	p.requeueForGone()
@@ -145,13 +146,16 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 	end := p.end()
 	switch {
 	case p.facts.awaitsNode(p.decision) && !p.outcome.terminating:
-		end = p.decision.Notice.Deadline.Time.Time
+		end = p.facts.nodeReturnsBy(p.decision)
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
 		p.facts.rebooted(p.decision):
 		return true, nil
 	case p.isRequested():
 		return p.awaitUncordon()
+	case lasts(p.decision):
+		p.outcome.wait(p.facts.now.Add(withoutDeadline), "waits until the status checks of the instance pass, or until the instance goes")
+		return false, nil
 	case !p.facts.now.Before(end) && p.facts.isLeaving(): // for example another hook holds it
 		end = p.facts.now.Add(leavingRequeue).Truncate(leavingRequeue)
 	case !p.facts.now.Before(end):
@@ -165,7 +169,7 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 // work for this notice.
 func complete(_ context.Context, p *pass) (bool, error) {
 	if p.facts.otherNoticeApplies(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
-		p.outcome.Answered = p.decision.Notice.ID
+		p.outcome.Answered = notice.Key(&p.decision.Notice)
 		p.outcome.wait(p.facts.now, "waits for the next notice")
 		return false, nil
 	}

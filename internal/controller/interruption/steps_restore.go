@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -58,12 +59,17 @@ func endDrain(ctx context.Context, p *pass) (bool, error) {
 // release restores a node whose drain had begun, where the decision is now to leave it
 // alone.
 func release(ctx context.Context, p *pass) (bool, error) {
-	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) && !p.facts.onlyMarked() {
+	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) && !p.facts.onlyMarked() && !p.leavesMark() {
 		return true, nil
 	}
 	done, err := restoreNode(ctx, p)
 	p.outcome.Released = err == nil
 	return done, err
+}
+
+// leavesMark reports whether the node is marked as at risk, and the decision is to do nothing.
+func (p *pass) leavesMark() bool {
+	return p.decision.Action == v1beta1.ActionIgnore && record.HasWork(&p.facts.was)
 }
 
 // nextIsDue reports whether another notice applies whose drain begins at once: a node that

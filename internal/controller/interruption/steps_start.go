@@ -32,10 +32,8 @@ func awaitApproval(ctx context.Context, p *pass) (bool, error) {
 	} else {
 		text += "; unanswered it goes ahead at " + d.ProceedsAt.UTC().Format(time.RFC3339)
 	}
-	if p.facts.onlyMarked() {
-		if _, err := restoreNode(ctx, p); err != nil {
-			return false, err
-		}
+	if err := p.restoreForAnother(ctx); err != nil {
+		return false, err
 	}
 	p.outcome.Stage = v1beta1.PhaseAwaitingApproval
 	p.outcome.wait(p.endsBy(d.ProceedsAt), text)
@@ -78,24 +76,35 @@ func (f *facts) waitsForWindow(d policy.Decision) bool {
 
 // awaitWindow waits for the time at which policy allows the action.
 func awaitWindow(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.isRescheduled(p.decision) {
-		if _, err := restoreNode(ctx, p); err != nil {
-			return false, err
-		}
-		p.outcome.Rescheduled = true
-	} else if !p.facts.waitsForWindow(p.decision) {
+	if !p.facts.waitsForWindow(p.decision) {
 		return true, nil
+	}
+	if err := p.restoreForAnother(ctx); err != nil {
+		return false, err
 	}
 	at := p.decision.NotBefore
 	p.outcome.wait(at, "waits for its time, which comes at "+at.UTC().Format(time.RFC3339))
 	return false, nil
 }
 
-// isRescheduled reports whether the cloud moved the deadline of a node whose drain had
-// begun, so far that the drain would not have begun yet.
+// isRescheduled reports whether the cloud moved the change for which the node was drained or cordoned
+// so far that this would not have begun yet.
 func (f *facts) isRescheduled(d policy.Decision) bool {
-	return f.begun(d) && d.NotBefore.After(f.now) && d.Deadline != nil && f.was.Deadline != nil &&
-		d.Deadline.Time.After(f.was.Deadline.Time.Time)
+	return f.servesAnother(d) && f.drain().Subject == d.About && d.NotBefore.After(f.now)
+}
+
+// restoreForAnother restores a node that was marked, cordoned or drained for another subject than the one
+// that decides, which would not have begun yet. Approval, window and budget are not inherited.
+func (p *pass) restoreForAnother(ctx context.Context) error {
+	if !p.facts.servesAnother(p.decision) && !p.facts.onlyMarked() {
+		return nil
+	}
+	if _, err := restoreNode(ctx, p); err != nil {
+		return err
+	}
+	p.outcome.Rescheduled = p.facts.isRescheduled(p.decision)
+	p.outcome.Released = p.facts.servesAnother(p.decision) && !p.outcome.Rescheduled
+	return nil
 }
 
 // slotRequeue is when an Interruption that waits for a slot looks again, in case the change
@@ -126,6 +135,9 @@ func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error
 	if err != nil || sentence == "" {
 		return err == nil, err
 	}
+	if err := p.restoreForAnother(ctx); err != nil {
+		return false, err
+	}
 	p.outcome.Stage = v1beta1.PhaseQueued
 	p.outcome.wait(p.facts.now.Add(slotRequeue), sentence)
 	if d := p.decision.Deadline; d != nil && d.Time.Add(-policy.Lead).After(p.facts.now) {
@@ -138,9 +150,29 @@ func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error
 // from the notice or from when it was cordoned.
 const withoutDeadline = time.Hour
 
+// never is the end of work that only its own end ends.
+const never = 10 * 365 * 24 * time.Hour
+
+// lasts reports whether the drain goes on until its notice is withdrawn: a person asked for it, or the
+// instance fails its status checks.
+func lasts(d policy.Decision) bool {
+	return d.Notice.Kind == notice.KindRequested ||
+		d.Notice.Kind == notice.KindInstanceStatus && d.Action == v1beta1.ActionDrain && d.Deadline == nil
+}
+
+// isLate reports whether the date of a planned change has passed, and nothing was begun for it: the
+// instance outlived it, or EC2 reports what happens to it.
+func (p *pass) isLate() bool {
+	d := &p.decision
+	return d.Deadline != nil && d.Deadline.Type == v1beta1.DeadlineSoft && !p.facts.now.Before(p.end()) &&
+		p.facts.node != nil && !record.HasWork(&p.facts.was) && !p.facts.onlyMarked() && !p.facts.isLeaving()
+}
+
 // end is when a node that still exists counts as one that lives.
 func (p *pass) end() time.Time {
 	switch d := p.decision; {
+	case lasts(p.decision):
+		return p.facts.now.Add(never)
 	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
 		return d.Notice.EndTime.Add(status.AfterDeadline)
 	case d.Deadline != nil && !p.terminates():
@@ -160,7 +192,7 @@ func (p *pass) endWithoutDeadline() time.Time {
 	c := meta.FindStatusCondition(p.facts.was.Conditions, v1beta1.ConditionCordoned)
 	switch {
 	case record.Drains(p.decision.Action) && p.facts.begun(p.decision):
-		begun = record.Begun(&p.facts.was) // it may have been cordoned long before
+		begun = p.decision.Begun // it may have been cordoned long before
 	case p.facts.begun(p.decision) && c != nil:
 		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
 	case p.outcome.Marked == mutate.MarkInterrupted:

@@ -20,6 +20,7 @@ func (u *Update) setConditions(o Outcome) {
 	u.setCordoned(o)
 	u.setPaused(o)
 	u.setCorroborated(o)
+	u.setSubject(o)
 	switch {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":
@@ -43,6 +44,24 @@ func (u *Update) setConditions(o Outcome) {
 		reason = v1beta1.ReasonWaiting
 	}
 	u.setCondition(v1beta1.ConditionReady, o.Completed, reason, message)
+}
+
+// setSubject notes for which subject the node is marked, cordoned or drained.
+func (u *Update) setSubject(o Outcome) {
+	d := &u.pass.Decision
+	if o.Marked == "" || o.Answered != "" || o.Completed || u.pass.Node == nil {
+		return
+	}
+	drain := u.Drain()
+	isFollowUp := drain.Subject != "" && d.Notice.Kind == notice.KindInstanceStateChange
+	if drain.Subject == d.About || isFollowUp {
+		return
+	}
+	if drain.Subject != "" && !d.Continues {
+		at := MicroTime(u.now)
+		drain.SubjectTime = &at
+	}
+	drain.Kind, drain.Subject = d.Notice.Kind, d.About
 }
 
 // drainStart is when a drain begins: when the node was cordoned, or now where it was

@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -109,7 +110,7 @@ type Outcome struct {
 	SurgesUndone int
 	// Restored is set once a node that lives is as it was.
 	Restored bool
-	// Answered is the id of a notice that was handled while others stand.
+	// Answered is the key of a notice that was handled while others stand.
 	Answered string
 	// Completed is set once nothing is left to do.
 	Completed bool
@@ -234,8 +235,8 @@ func (u *Update) Apply(o Outcome) {
 // bounds the list as the CRD does.
 func (u *Update) pruneAnswered() {
 	s := &u.after.Status
-	s.HandledNotices = slices.DeleteFunc(slices.Clone(s.HandledNotices), func(id string) bool {
-		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1beta1.Notice) bool { return n.ID == id })
+	s.HandledNotices = slices.DeleteFunc(slices.Clone(s.HandledNotices), func(key string) bool {
+		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1beta1.Notice) bool { return n.ID == key || notice.Key(&n) == key })
 	})
 }
 
@@ -244,8 +245,8 @@ func (u *Update) complete() {
 	s, done := &u.after.Status, MicroTime(u.now)
 	s.CompletionTime = &done
 	for i := range u.before.Spec.Notices {
-		if id := u.before.Spec.Notices[i].ID; !slices.Contains(s.HandledNotices, id) {
-			s.HandledNotices = append(s.HandledNotices, id)
+		if n := &u.before.Spec.Notices[i]; !notice.IsHandled(n, s.HandledNotices) {
+			s.HandledNotices = append(s.HandledNotices, notice.Key(n))
 		}
 	}
 	u.pruneAnswered()
