@@ -186,7 +186,8 @@ const (
 	DoNotDisruptIgnore DoNotDisrupt = "Ignore"
 )
 
-// Rule says what to do about some kinds of notices.
+// Rule says what to do about some kinds of notices. A field that it does not
+// state means what the built-in default of the notice's kind says.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.window) || self.action in ['Drain','Cordon','Terminate']",message="window only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
 // +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || self.action in ['Drain','Cordon','Terminate']",message="notBefore only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
@@ -271,7 +272,11 @@ type Rule struct {
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Replacement says whether replacement capacity starts before the drain:
-	// Before or None.
+	// Before or None. Without it, Before is for notices whose built-in default
+	// drains the node because the instance ends, and for requests of a person:
+	// SpotInterruption, CapacityReservationInterruption,
+	// AutoScalingTermination, Requested, and a ScheduledChange that stops or
+	// terminates. None is for all others, and for the control plane.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Before','None']",messageExpression="'unknown replacement ' + self + ': write Before or None'"
 	// +optional

@@ -176,7 +176,7 @@ func (d *Decision) moves(c match) {
 	if d.StrategyByDefault && isGoing(d.Notice) { // its pods end within seconds, and eviction stops their traffic at once
 		d.Strategy = v1beta1.StrategyEvict
 	}
-	d.Replacement = cmp.Or(c.replacement, v1beta1.ReplacementNone)
+	d.Replacement = c.replacement
 }
 
 // governedBy sets what applies with any rule of the policy, and with none.

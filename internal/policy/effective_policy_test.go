@@ -74,8 +74,12 @@ func TestPodStrategy(t *testing.T) {
 		notice v1beta1.Notice
 		want   how
 	}{
-		{"a rule that says nothing surges", moved(v1beta1.ActionDrain, "", ""), spot(), surge},
-		{"a rule that evicts", moved(v1beta1.ActionDrain, v1beta1.StrategyEvict, ""), spot(), evict},
+		{"a rule that says nothing", moved(v1beta1.ActionDrain, "", ""), spot(), before},
+		{"a rule that evicts", moved(v1beta1.ActionDrain, v1beta1.StrategyEvict, ""), spot(), how{v1beta1.StrategyEvict, v1beta1.ReplacementBefore}},
+		{"a rule that starts no replacement", moved(v1beta1.ActionDrain, "", v1beta1.ReplacementNone), spot(), surge},
+		{"a rule that says nothing about a hint", moved(v1beta1.ActionDrain, "", ""), rebalance(), surge},
+		{"a rule that says nothing about a reboot", moved(v1beta1.ActionDrain, "", ""), scheduled(notice.ActionReboot, noon), surge},
+		{"a request, with a rule for another action", moved(v1beta1.ActionNotify, "", ""), build("n", notice.KindRequested), before},
 		{"a rule that surges from an instance that is going", moved(v1beta1.ActionDrain, v1beta1.StrategySurge, ""), state(notice.StateStopping), surge},
 		{"a rule that says nothing of an instance that is going", moved(v1beta1.ActionDrain, "", ""), state(notice.StateShuttingDown), evict},
 		{"a rule that says something", moved(v1beta1.ActionTerminate, v1beta1.StrategySurge, v1beta1.ReplacementBefore), spot(), how{v1beta1.StrategySurge, v1beta1.ReplacementBefore}},

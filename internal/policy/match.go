@@ -43,7 +43,9 @@ func (q *matchContext) match(policies []v1beta1.InterruptionPolicy) match {
 	if chosen == nil {
 		return q.useDefault()
 	}
-	q.consider("", defaultFor(q.notice, q.node).name, false, fmt.Sprintf("is not used: a rule of policy %s applies, and this is the built-in default", chosen.policy))
+	d := defaultFor(q.notice, q.node)
+	q.consider("", d.name, false, fmt.Sprintf("is not used: a rule of policy %s applies, and this is the built-in default", chosen.policy))
+	chosen.replacement = cmp.Or(chosen.replacement, d.replacement())
 	return q.asRequested(*chosen)
 }
 
@@ -58,23 +60,27 @@ func (q *matchContext) useDefault() match {
 	}
 	d := defaultFor(q.notice, q.node)
 	q.consider("", d.name, true, "rules: it is the built-in default, since "+why)
-	c := match{
-		rule: d.name, action: d.action,
+	return match{
+		rule: d.name, action: d.action, replacement: d.replacement(),
 		because: fmt.Sprintf("built-in default for %s, since %s; %s", subject(q.notice), why+q.howToCorrect(), d.because),
 	}
-	if d.replaces {
-		c.replacement = v1beta1.ReplacementBefore
-	}
-	return c
 }
 
-// defaultRule is a built-in rule, for notices that no policy matches.
+// defaultRule is a built-in rule: for notices that no policy matches, and for what the rule of a
+// policy does not state.
 type defaultRule struct {
 	name   string
 	action v1beta1.Action
 	// replaces is set if a replacement is started before the drain.
 	replaces bool
 	because  string // ends a sentence that begins with the action
+}
+
+func (d defaultRule) replacement() v1beta1.Replacement {
+	if d.replaces {
+		return v1beta1.ReplacementBefore
+	}
+	return v1beta1.ReplacementNone
 }
 
 // defaultFor returns the built-in rule for a notice about a node; the node may be nil.
