@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const planHelp = `Show what would happen to each pod of a node if it were interrupted now: when
@@ -23,6 +24,7 @@ an interruption, the command shows that one, unless --kind is given.
 The prediction uses the controller's own code and simulates the drain. It assumes:
   - every pod uses its whole grace period
   - a pod that left has a ready successor after --replacement-time
+  - a replacement that was ordered is Ready a minute after its order
   - every BeforeDrain hook takes its whole timeout
   - if an approval is required, a person approves now
 
@@ -164,6 +166,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		return p
 	}
 	facts.Gates = p.addWaits(w, d, before, begins)
+	facts.CapacityAt = replacement.ExpectedAt(w.replacementStatus(d), d.Deadline, nil)
 	for _, result := range w.forecasts(simulate.Facts{Facts: facts, Replaced: f.replacementTime}, d) {
 		p.add(result, w.now)
 	}

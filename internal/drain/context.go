@@ -97,8 +97,11 @@ func (s *planContext) addCandidates(ledger pdbState, workloads []workload) {
 		s.pods = append(s.pods, s.candidate(pod, ledger, workloads))
 	}
 	slices.SortFunc(s.pods, inTurn)
+	if slices.ContainsFunc(s.pods, func(c *podState) bool { return c.surged != nil || c.strategy == v1beta1.StrategySurge }) {
+		s.known = indexOwners(s.facts.Owners)
+	}
 	if !s.latest.IsZero() {
-		scheduleSharedBudgets(s.pods)
+		s.scheduleSharedBudgets()
 		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.atLastCall(b) - s.atLastCall(a) })
 	}
 	s.resolveSurged()

@@ -231,7 +231,7 @@ func (w *world) look(f *fleet) bool {
 	}
 	want := *f.set.Spec.Replicas
 	for ; owned < want; owned++ {
-		f.coming = append(f.coming, w.now.Add(f.starts[0]))
+		f.coming = append(f.coming, latest(w.now, w.boots).Add(f.starts[0]))
 		f.starts = append(f.starts[1:], f.starts[0])
 		slices.SortFunc(f.coming, time.Time.Compare)
 	}

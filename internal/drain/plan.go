@@ -34,6 +34,9 @@ type Facts struct {
 	// Gates are what all pods wait for, but not past their last call: a replacement, a hook, an
 	// approval. Reasons list them in this order.
 	Gates []Gate
+	// CapacityAt is when the replacement that pods wait for is expected to be Ready; zero: they
+	// wait for none. Until then a pod that is evicted has a successor without a node.
+	CapacityAt time.Time
 	// Owners are the controllers of the pods, for Surge. A surged pod whose ReplicaSet is
 	// missing does not wait, and leaves.
 	Owners Owners

@@ -30,6 +30,7 @@ type world struct {
 	starts  time.Duration            // how long a successor takes
 	fleets  []*fleet
 	lifts   []time.Time // by gate: when it is gone
+	boots   time.Time   // when successors have a node; zero: they have one
 }
 
 type granted struct{ own, got time.Duration }
@@ -193,7 +194,7 @@ func (w *world) remove(p *corev1.Pod, grace *int64) {
 		w.granted[p.Name] = granted{own: ownGrace(p), got: time.Duration(seconds) * time.Second}
 		for _, b := range w.facts.Budgets {
 			if covers(b, p) && ready(p) && w.fleetOf(p) == nil { // its fleet starts the successor otherwise
-				w.arrives[b.Name] = append(w.arrives[b.Name], w.now.Add(w.work[p.Name]+w.starts))
+				w.arrives[b.Name] = append(w.arrives[b.Name], latest(w.now.Add(w.work[p.Name]), w.boots).Add(w.starts))
 			}
 		}
 		end := metav1.NewTime(w.now.Add(time.Duration(seconds) * time.Second))
@@ -217,6 +218,13 @@ func (w *world) replace(q *corev1.Pod) {
 			w.facts.Pods[i] = q
 		}
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func covers(b *drain.Budget, p *corev1.Pod) bool {

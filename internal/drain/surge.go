@@ -59,17 +59,11 @@ func takenFrom(pod *corev1.Pod) *Origin {
 // resolveSurged fills in the state of the surged pods. It needs their turns.
 func (s *planContext) resolveSurged() {
 	var surged []*podState
-	surges := false
 	for _, c := range s.pods {
-		surges = surges || c.strategy == v1beta1.StrategySurge
 		if c.surged != nil && !isLeaving(c.pod) && !stays(c.pod) {
 			surged = append(surged, c)
 		}
 	}
-	if !surges && surged == nil {
-		return
-	}
-	s.known = indexOwners(s.facts.Owners)
 	lines := map[types.UID]*surgedGroup{}
 	for _, c := range surged {
 		l := lines[c.surged.UID]
@@ -175,6 +169,19 @@ func (s *planContext) release(c *podState) (string, bool) {
 		return uncounted, false
 	}
 	return fmt.Sprintf("its successor is not Ready yet (%s)", l.count()), false
+}
+
+// maySurge reports whether the pod's successor starts before the pod stops, so that its leave
+// uses no disruption of a PodDisruptionBudget. What holds a pod until its last call leaves no time
+// for that.
+func (s *planContext) maySurge(c *podState) bool {
+	switch {
+	case c.surged != nil:
+		return true
+	case c.strategy != v1beta1.StrategySurge, s.facts.SurgeDisabled, c.hold.active() && !c.hold.endsBefore(c.lastCall):
+		return false
+	}
+	return s.known.eligibilityOf(c.pod).not == ""
 }
 
 // successorFirst surges a pod if the policy says so and it may run twice. That uses no

@@ -6,15 +6,21 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
-// waveTime is how long a wave of surges may take while the next one still has time. A pod is
-// surged at twice this time before its turn at the latest.
-const waveTime = 30 * time.Second
+const (
+	// longestWave is how long a wave of surges takes at most while the next one still has time. A
+	// pod is surged at twice the time of a wave before its turn at the latest.
+	longestWave = 30 * time.Second
+	// waveOverhead is the time of a wave in which no pod starts: the scheduler and the
+	// controllers' counts take it.
+	waveOverhead = 5 * time.Second
+)
 
 // waves counts the surges of one ReplicaSet on this node. A surged pod serves, but the ReplicaSet
 // and its Deployment do not count it: if all were surged at once, the Deployment's status would
@@ -23,6 +29,24 @@ type waves struct {
 	// left are the pods that may still be surged, under way those whose successors are not
 	// Ready, and missing those that the whole ReplicaSet lacks.
 	left, underWay, missing int
+	// time is how long a wave takes: twice the time in which the slowest of the pods started,
+	// since the new node may have to pull its image.
+	time time.Duration
+}
+
+func (w *waves) observe(pod *corev1.Pod) {
+	w.time = max(w.time, min(2*startTime(pod)+waveOverhead, longestWave))
+}
+
+// startTime is how long the pod took to become Ready. A pod that became Ready again later gives a
+// longer time.
+func startTime(pod *corev1.Pod) time.Duration {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && pod.Status.StartTime != nil && !c.LastTransitionTime.Before(pod.Status.StartTime) {
+			return min(c.LastTransitionTime.Sub(pod.Status.StartTime.Time), longestWave)
+		}
+	}
+	return longestWave
 }
 
 // resolveWaves counts the surges of each ReplicaSet. It needs the groups.
@@ -43,11 +67,15 @@ func (s *planContext) resolveWaves() {
 		switch {
 		case c.surged != nil:
 			if c.staying {
-				of(c.surged.UID).underWay++
+				w := of(c.surged.UID)
+				w.underWay++
+				w.observe(c.pod)
 			}
 		case c.strategy == v1beta1.StrategySurge && !isLeaving(c.pod) && !stays(c.pod):
 			if fit := s.known.eligibilityOf(c.pod); fit.set != nil && fit.not == "" {
-				of(fit.set.UID).left++
+				w := of(fit.set.UID)
+				w.left++
+				w.observe(c.pod)
 			}
 		}
 	}
@@ -61,12 +89,12 @@ func (s *planContext) awaitsWave(c *podState, of surgeEligibility) (Verdict, boo
 	size := wanted(of.set.Spec.Replicas) // at least one at a time, and no more than a rollout may add and miss
 	atOnce := max(1, min(rolloutSetting(of.deployment, size, true), rolloutSetting(of.deployment, size, false)))
 	if !c.turn.IsZero() {
-		fit := int64((c.turn.Sub(s.now) - 1) / waveTime) // how many waves there is time for
+		fit := int64((c.turn.Sub(s.now) - 1) / w.time) // how many waves there is time for
 		if fit <= 1 {
 			atOnce = math.MaxInt
 		} else {
 			atOnce = max(atOnce, ceil(w.left+w.underWay, int(fit)))
-			c.nextWave = c.turn.Add(-time.Duration(fit) * waveTime)
+			c.nextWave = c.turn.Add(-time.Duration(fit) * w.time)
 		}
 	}
 	// One is always under way, whatever else the ReplicaSet lacks.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,7 +82,11 @@ type Claim struct {
 	Launched bool
 	// Initialized is set once its node is Ready with all requested resources.
 	Initialized bool
-	NodeName    string
+	// CreationTime is when it was created, and BootTime is how long it then took until it was
+	// Initialized; zero: it is not.
+	CreationTime time.Time
+	BootTime     time.Duration
+	NodeName     string
 	// InstanceID is the id of its instance, or empty.
 	InstanceID string
 	// Requests are the requested resources.
@@ -140,9 +145,12 @@ func ReadClaim(u *unstructured.Unstructured) (*Claim, error) {
 	c := &Claim{
 		Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Labels: m.Labels, Annotations: m.Annotations,
 		Deleting: m.DeletionTimestamp != nil, Launched: raw.Status.ProviderID != "", NodeName: raw.Status.NodeName,
-		InstanceID: instanceOf(raw.Status.ProviderID), Requests: raw.Spec.Resources.Requests,
+		InstanceID: instanceOf(raw.Status.ProviderID), Requests: raw.Spec.Resources.Requests, CreationTime: m.CreationTimestamp.Time,
 	}
 	c.Initialized = isTrue(raw.Status.Conditions, "Initialized") && c.NodeName != ""
+	if at := meta.FindStatusCondition(raw.Status.Conditions, "Initialized"); c.Initialized && at != nil {
+		c.BootTime = at.LastTransitionTime.Sub(m.CreationTimestamp.Time)
+	}
 	if m.DeletionTimestamp != nil {
 		c.DeletionTime = m.DeletionTimestamp.Time
 	}

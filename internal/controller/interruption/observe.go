@@ -48,6 +48,7 @@ type facts struct {
 	storm               string // why the default strategy evicts pods now; empty: it surges them
 	gates               []drain.Gate
 	replacement         capacity.State
+	capacityAt          time.Time // when the replacement that pods wait for is expected to be Ready; zero: none
 	group               membership.Membership
 	policies            []v1beta1.InterruptionPolicy // those of the cache: there may be hundreds, and a pass only reads them
 	pauses              []v1beta1.Pause
@@ -76,7 +77,7 @@ func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 	return drain.Facts{
 		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
 		Margin: o.Margin, SurgeDisabled: o.SurgeDisabled, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
-		Strategy: d.Strategy, Storm: f.storm, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates,
+		Strategy: d.Strategy, Storm: f.storm, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates, CapacityAt: f.capacityAt,
 	}
 }
 
@@ -157,7 +158,9 @@ func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.De
 	if err := c.observeOwners(ctx, f, d); err != nil {
 		return err
 	}
-	f.replacement = c.replacer(f).Follow(ctx, f.forCapacity(d))
+	replacer := c.replacer(f)
+	f.replacement = replacer.Follow(ctx, f.forCapacity(d))
+	f.capacityAt = replacer.ExpectedAt(f.replacement, d, f.begunAt())
 	f.gates = c.gates(f, d)
 	return nil
 }

@@ -184,6 +184,22 @@ func (s State) Gate(d policy.Decision) (drain.Gate, bool) {
 	return replacement.Gate(s.Status, d.Deadline)
 }
 
+// ExpectedAt is when the replacement that pods wait for is expected to be Ready; zero: they wait
+// for none. began is when the drain began.
+func (r *Replacer) ExpectedAt(s State, d policy.Decision, began time.Time) time.Time {
+	if _, waits := s.Gate(d); !waits {
+		return time.Time{}
+	}
+	if s.unsure {
+		return began.Add(replacement.BootTime)
+	}
+	var claims []*replacement.Claim
+	if r.Claims != nil {
+		claims = r.Claims.Claims()
+	}
+	return replacement.ExpectedAt(s.Status, d.Deadline, claims)
+}
+
 // Order orders the replacement that policy wants before pods are moved. Pods wait for
 // it by a gate in the plan, which opens at their last call. A failure here does not hold
 // up the drain.
