@@ -107,6 +107,9 @@ func (b *budget) refuses() (string, bool) {
 	switch {
 	case b.Unread != "":
 		return fmt.Sprintf("%s is not read: %s", b.title(), b.Unread), true
+	case b.Outdated && b.SyncFailed != "":
+		// A failure leaves the observed generation as it is (kubernetes pkg/controller/disruption, failSafe).
+		return fmt.Sprintf("%s allows 0 disruptions (%s)", b.title(), b.whyZero()), true
 	case b.Outdated:
 		return b.title() + " has changed, and the disruption controller has not recounted it yet", true
 	case b.DisruptionsAllowed < 0:

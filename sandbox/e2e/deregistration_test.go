@@ -125,7 +125,7 @@ func newBalanced(t *testing.T, limit time.Duration) (*balancer, ec2.Instance, *p
 func waiting(name string, limit time.Duration, priority int32) *v1beta1.InterruptionPolicy {
 	p := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.InterruptionPolicySpec{
 		Priority: priority,
-		Rules:    []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Strategy: v1beta1.StrategyEvict}},
+		Rules:    []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Strategy: v1beta1.StrategyEvict, Replacement: v1beta1.ReplacementNone}},
 	}}
 	if limit > 0 {
 		p.Spec.WaitForDeregistration = &metav1.Duration{Duration: limit}

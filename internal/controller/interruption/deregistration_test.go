@@ -55,7 +55,7 @@ func inBalanced(t *testing.T, wait, lag time.Duration, prepare, play func(*balan
 			"spec": map[string]any{"targetGroupARN": b.targets, "targetType": "instance"},
 		}}
 		policy := &v1beta1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Spec: v1beta1.InterruptionPolicySpec{
-			Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Strategy: v1beta1.StrategyEvict}},
+			Rules: []v1beta1.Rule{{Kinds: []string{"*"}, Action: v1beta1.ActionDrain, Strategy: v1beta1.StrategyEvict, Replacement: v1beta1.ReplacementNone}},
 		}}
 		if wait > 0 {
 			policy.Spec.WaitForDeregistration = &metav1.Duration{Duration: wait}
