@@ -52,7 +52,7 @@ func (b boot) world() *world {
 		w.work[p.Name] = b.grace
 	}
 	for i, n := range []int{b.web, b.db} {
-		w.facts.Budgets[i].Status.ExpectedPods, w.facts.Budgets[i].Status.DesiredHealthy = int32(n), int32(max(0, n-b.atATime))
+		w.facts.Budgets[i].ExpectedPods, w.facts.Budgets[i].DesiredHealthy = int32(n), int32(max(0, n-b.atATime))
 	}
 	w.boots = noon.Add(b.takes)
 	w.count()
