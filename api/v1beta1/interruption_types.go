@@ -276,4 +276,9 @@ type PendingPod struct {
 	// GraceSeconds is the grace period that the pod was given, in seconds.
 	// +optional
 	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
+	// Returned is true if the pod tolerates the cordon, and the scheduler
+	// placed it on the node after that. Counts of pods leave it out, unless it
+	// is lost: they have the pod whose successor it is.
+	// +optional
+	Returned bool `json:"returned,omitempty"`
 }

@@ -140,7 +140,7 @@ func TestNoPodOfADeploymentLeavesBeforeItsSuccessorIsReady(t *testing.T) {
 // Pods that cannot be surged leave before the replacement is Ready only where that saves an
 // override. With a right estimate, nothing more is overridden than if all had left as soon as
 // their budgets allow.
-func TestWaitForCapacityOverridesNoMore(t *testing.T) {
+func TestWaitForCapacityAddsNoOverrides(t *testing.T) {
 	t.Parallel()
 	waited, early := 0, 0
 	for seed := range uint64(300) {

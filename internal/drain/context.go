@@ -57,6 +57,9 @@ type podState struct {
 	refused   string
 	surged    *Origin      // the ReplicaSet it was taken from; nil if it was not surged
 	group     *surgedGroup // state shared by the surged pods of its ReplicaSet
+	gang      *gang        // pods that leave with it; nil: none
+	byBudget  bool         // a PodDisruptionBudget holds it
+	returned  bool         // the scheduler placed it on the cordoned node
 	staying   bool         // it is Ready, and waits for its successor if necessary
 	// successorDeadline is when a surged pod stops waiting for its successor.
 	successorDeadline, nextWave time.Time // nextWave is when more pods of its ReplicaSet may be surged
@@ -100,6 +103,7 @@ func (s *planContext) addCandidates(ledger pdbState, workloads []workload) {
 	if slices.ContainsFunc(s.pods, func(c *podState) bool { return c.surged != nil || c.strategy == v1beta1.StrategySurge }) {
 		s.known = indexOwners(s.facts.Owners)
 	}
+	s.joinGangs()
 	if !s.latest.IsZero() {
 		s.scheduleSharedBudgets()
 		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.atLastCall(b) - s.atLastCall(a) })
@@ -115,6 +119,7 @@ func (s *planContext) candidate(pod *corev1.Pod, ledger pdbState, workloads []wo
 		refused: s.facts.Refused[pod.UID],
 		surged:  takenFrom(pod),
 	}
+	c.returned = s.hasReturned(pod)
 	c.treatment = treatmentOf(workloads, c)
 	c.rank, c.strategy = rankOf(c), s.strategyOf(c)
 	if s.facts.DoNotDisrupt != v1beta1.DoNotDisruptIgnore {
@@ -199,7 +204,9 @@ func (s *planContext) wakeTimes(c *podState, v Verdict) []time.Time {
 // earlier ones.
 func (s *planContext) evaluate(c *podState) Verdict {
 	v := s.applyRules(c)
-	v.Pod, v.LastCall, v.Reason = c.pod, c.lastCall, clip(v.Reason)
+	v.Pod, v.LastCall, v.Returned = c.pod, c.lastCall, c.returned
+	mentionReturn(&v)
+	v.Reason = clip(v.Reason)
 	if s.isGoing(c, v) {
 		s.going[c.rank]++
 	}

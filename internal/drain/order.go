@@ -16,6 +16,7 @@ const (
 	rankFirst rank = iota
 	rankNormal
 	rankLast
+	rankHelper
 	rankCritical
 	ranks
 )
@@ -30,7 +31,12 @@ func rankOf(c *podState) rank {
 			return rankFirst
 		case v1beta1.OrderLast:
 			return rankLast
+		case v1beta1.OrderNormal:
+			return rankNormal
 		}
+	}
+	if helperOf(c.pod) != "" {
+		return rankHelper
 	}
 	return rankNormal
 }
@@ -54,6 +60,8 @@ func (c *podState) afterWhom() string {
 	switch c.rank {
 	case rankCritical:
 		return "it is critical, so it leaves after the ordinary pods"
+	case rankHelper:
+		return fmt.Sprintf("other pods of the node may use its volumes (%s), so it leaves after them", helperOf(c.pod))
 	case rankLast:
 		return fmt.Sprintf("its order is Last (%s), so it leaves after the others", c.treatment.title())
 	}

@@ -31,6 +31,9 @@ type Facts struct {
 	SurgeDisabled bool
 	// Workloads treat pods differently by label or owner; the first that matches a pod applies.
 	Workloads []v1beta1.Workload
+	// Cordoned is when the node was cordoned for this drain; zero: it is not. A pod that was
+	// created later can be there only because it tolerates that.
+	Cordoned time.Time
 	// Gates are what all pods wait for, but not past their last call: a replacement, a hook, an
 	// approval. Reasons list them in this order.
 	Gates []Gate
@@ -111,6 +114,8 @@ type Verdict struct {
 	Overrides string
 	// Origin is what to write to a surged pod; nil with other steps.
 	Origin *Origin
+	// Returned is set if the scheduler placed the pod on the node after that was cordoned.
+	Returned bool
 	// AwaitsOthers is set if the pod waits until other pods of the node have left.
 	AwaitsOthers bool
 }
@@ -131,8 +136,11 @@ func NewPlan(f Facts) Plan {
 	s := newPlanContext(f)
 	var p Plan
 	for _, c := range s.pods {
-		v := s.evaluate(c)
-		p.Verdicts = append(p.Verdicts, v)
+		p.Verdicts = append(p.Verdicts, s.evaluate(c))
+	}
+	s.holdGangs(p.Verdicts)
+	for i, c := range s.pods {
+		v := p.Verdicts[i]
 		p.WakeAt = s.soonestAfterNow(p.WakeAt, s.wakeTimes(c, v)...)
 	}
 	if !p.Empty() {

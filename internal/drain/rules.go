@@ -19,6 +19,7 @@ func rulesInOrder() []rule {
 		leaving,         // asked to stop before: nothing to add
 		leftInPlace,     // the policy leaves it where it is
 		respected,       // the policy puts do-not-disrupt above the deadline
+		cameBack,        // it came back to the cordoned node, until its last call
 		heldAtLastCall,  // a PodDisruptionBudget holds it, and its last call has come
 		doNotDisrupt,    // its annotation holds it until its turn
 		gated,           // a gate holds all pods, until their turn
@@ -83,6 +84,7 @@ func heldByBudget(s *planContext, c *podState) (Verdict, bool) {
 	if p.granted {
 		return Verdict{}, false
 	}
+	c.byBudget = true
 	return say(StepWaits, fmt.Sprintf("waits: %s; %s%s", p.why, s.atTheLatest(c), c.whyNotSurged()))
 }
 

@@ -18,7 +18,7 @@ const successorSettleTime = 10 * time.Second
 // but pods may also wait for do-not-disrupt, a gate or the order of pods. The first
 // pods must leave early enough for the last to leave by its last call without overriding the
 // budget. The pods are sorted in evaluation order. Pods that may surge use no disruption, so they
-// wait for their successors whatever the budget allows.
+// wait for their successors whatever the budget allows. Pods of a gang leave at once.
 func (s *planContext) scheduleSharedBudgets() {
 	sharing := map[*budget][]*podState{}
 	for _, c := range s.pods {
@@ -26,7 +26,7 @@ func (s *planContext) scheduleSharedBudgets() {
 			continue
 		}
 		b := c.budgets[0]
-		if b.atATime() == 0 || c.needsNoDisruption() || s.maySurge(c) {
+		if b.atATime() == 0 || c.needsNoDisruption() || s.maySurge(c) || c.gang != nil {
 			continue
 		}
 		sharing[b] = append(sharing[b], c)

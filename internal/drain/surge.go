@@ -119,6 +119,13 @@ func (l *surgedGroup) count() string {
 	return fmt.Sprintf("ReplicaSet %s has %d of %d Ready", l.set.Name, l.set.Status.ReadyReplicas, wanted(l.set.Spec.Replicas))
 }
 
+// isOverdue reports whether a surged pod serves, and its ReplicaSet lacks Ready pods after the time
+// in which its successor should have started.
+func (c *podState) isOverdue(now time.Time) bool {
+	return c.group != nil && c.group.set != nil && IsReady(c.pod) && !now.Before(c.successorDeadline) &&
+		c.group.set.Status.ReadyReplicas < wanted(c.group.set.Spec.Replicas)
+}
+
 // markReleased records that a surged pod leaves.
 func (c *podState) markReleased() {
 	if c.staying {
@@ -138,8 +145,11 @@ func awaitsSuccessor(s *planContext, c *podState) (Verdict, bool) {
 		c.whyReleased = why
 		return Verdict{}, false
 	}
-	c.moving = true
 	latest := c.successorDeadline
+	if !s.now.Before(latest) { // it waits for others, so none of a higher rank waits for it
+		return say(StepWaits, "waits: "+why+s.byItsTurn(c))
+	}
+	c.moving = true
 	if !c.turn.IsZero() {
 		latest = earliest(latest, c.turn)
 	}
@@ -163,6 +173,8 @@ func (s *planContext) release(c *podState) (string, bool) {
 		return fmt.Sprintf("its successor is Ready (%s)", l.count()), true
 	case !s.awaitsTurn(c):
 		return "its successor is not Ready, but " + s.whyOverridden(c), true
+	case c.isOverdue(s.now) && s.known.waves[c.surged.UID].unsurged > 0:
+		return fmt.Sprintf("its successor has found no room, or has not started, for %s; it leaves after the other pods of ReplicaSet %s", minutes(successorTimeout), l.set.Name), false
 	case !s.now.Before(c.successorDeadline):
 		return fmt.Sprintf("its successor is not Ready after %s, which is long enough", minutes(successorTimeout)), true
 	case uncounted != "":
@@ -201,6 +213,9 @@ func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 	}
 	fit := s.known.eligibilityOf(c.pod)
 	switch {
+	case fit.not == "" && s.known.waves[fit.set.UID].noRoom:
+		c.whyUnsurged = fmt.Sprintf("an earlier successor has found no room, or has not started, for %s", minutes(successorTimeout))
+		return Verdict{}, false
 	case fit.not == "" && fit.unsettled == "":
 		if v, waits := s.awaitsWave(c, fit); waits {
 			return v, true

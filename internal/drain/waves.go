@@ -29,6 +29,10 @@ type waves struct {
 	// left are the pods that may still be surged, under way those whose successors are not
 	// Ready, and missing those that the whole ReplicaSet lacks.
 	left, underWay, missing int
+	// noRoom is set if a successor was not Ready in time: then the other pods are evicted as
+	// their budgets allow, since each surge would take as long. unsurged are these others.
+	noRoom   bool
+	unsurged int
 	// time is how long a wave takes: twice the time in which the slowest of the pods started,
 	// since the new node may have to pull its image.
 	time time.Duration
@@ -66,6 +70,9 @@ func (s *planContext) resolveWaves() {
 	for _, c := range s.pods {
 		switch {
 		case c.surged != nil:
+			if c.isOverdue(s.now) {
+				of(c.surged.UID).noRoom = true
+			}
 			if c.staying {
 				w := of(c.surged.UID)
 				w.underWay++
@@ -75,6 +82,9 @@ func (s *planContext) resolveWaves() {
 			if fit := s.known.eligibilityOf(c.pod); fit.set != nil && fit.not == "" {
 				w := of(fit.set.UID)
 				w.left++
+				if !c.hold.active() {
+					w.unsurged++
+				}
 				w.observe(c.pod)
 			}
 		}

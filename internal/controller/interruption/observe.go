@@ -77,7 +77,7 @@ func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 	return drain.Facts{
 		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
 		Margin: o.Margin, SurgeDisabled: o.SurgeDisabled, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
-		Strategy: d.Strategy, Storm: f.storm, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates, CapacityAt: f.capacityAt,
+		Strategy: d.Strategy, Storm: f.storm, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates, CapacityAt: f.capacityAt, Cordoned: record.Begun(&f.was),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
 // annotations are those that planning reads (package drain), each with the length of the
@@ -18,11 +19,12 @@ var annotations = map[string]int{
 	v1beta1.AnnotationKarpenterDoNotDisrupt:          256,
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": 256,
 	corev1.MirrorPodAnnotationKey:                    256,
+	"scheduling.k8s.io/group-name":                   256,
 }
 
 // slim copies what planning reads, which is about a tenth of a pod. It keeps only the
-// containers with host ports, the volumes with claims, the Ready condition, and a few
-// annotations.
+// containers with host ports, the volumes with claims, the tolerations of a cordon, the Ready
+// condition, and a few annotations.
 //
 // It builds a new pod: trimming the old one would keep the memory that the pod was decoded
 // into.
@@ -33,6 +35,7 @@ func slim(full *corev1.Pod) *corev1.Pod {
 	pod.Spec = corev1.PodSpec{
 		NodeName: from.NodeName, HostNetwork: from.HostNetwork, Volumes: claimed(from.Volumes),
 		TerminationGracePeriodSeconds: from.TerminationGracePeriodSeconds, PriorityClassName: from.PriorityClassName, Priority: from.Priority,
+		Tolerations:   slices.DeleteFunc(slices.Clone(from.Tolerations), func(t corev1.Toleration) bool { return !drain.PassesCordon(&t) }),
 		RestartPolicy: from.RestartPolicy, Containers: onHostPorts(from.Containers), InitContainers: onHostPorts(from.InitContainers),
 	}
 	pod.Status = corev1.PodStatus{Phase: full.Status.Phase, StartTime: full.Status.StartTime}

@@ -26,7 +26,7 @@ func kept() *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			NodeName: "node", HostNetwork: true, TerminationGracePeriodSeconds: &grace, PriorityClassName: "high", Priority: &priority,
-			RestartPolicy: corev1.RestartPolicyAlways,
+			RestartPolicy: corev1.RestartPolicyAlways, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes: []corev1.Volume{
 				{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
 				{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
@@ -50,7 +50,7 @@ func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full.Spec.Containers[0].Image = "big"
 	full.Spec.Containers = append(full.Spec.Containers, corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}})
 	full.Spec.InitContainers = append(full.Spec.InitContainers, corev1.Container{Name: "setup"})
-	full.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	full.Spec.Tolerations = append(full.Spec.Tolerations, corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists})
 	full.Status.Conditions = append(full.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 	full.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", ImageID: "big"}}
 	if diff := cmp.Diff(kept(), slim(full)); diff != "" {

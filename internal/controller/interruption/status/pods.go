@@ -52,6 +52,9 @@ func (u *Update) settlePods() {
 		case still[left.UID]:
 		case left.State == verdictLost: // it was counted as lost already
 		case leftInTime(left, u.pass.Decision.Deadline, u.now):
+			if left.Returned { // its first one is counted
+				continue
+			}
 			gone = append(gone, departure(left, u.now))
 		default:
 			lost = append(lost, podName(left))
@@ -120,7 +123,7 @@ func (u *Update) isReportedElsewhere(v drain.Verdict) bool {
 // entry updates the entry of a pod with what the plan says about it now.
 func (u *Update) entry(left v1beta1.PendingPod, v drain.Verdict) v1beta1.PendingPod {
 	pod := v.Pod
-	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
+	left.Namespace, left.Name, left.UID, left.Returned = pod.Namespace, pod.Name, pod.UID, v.Returned
 	switch {
 	case left.State == verdictLost,
 		left.State == VerdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
@@ -170,9 +173,9 @@ func (u *Update) CountPods() {
 	pods := &u.Drain().Pods
 	pods.Leaving, pods.Waiting = 0, 0
 	for _, left := range u.Drain().PendingPods {
-		switch left.State {
-		case verdictLost:
-		case string(drain.StepLeaving):
+		switch {
+		case left.State == verdictLost, left.Returned:
+		case left.State == string(drain.StepLeaving):
 			pods.Leaving++
 		default:
 			pods.Waiting++
