@@ -50,6 +50,9 @@
 //	pods web-* ready>=1         number of Ready pods, on any node
 //	every|some|no pod whole     whole, cut, lost, kept, leaving or asked
 //	deployment web available>=3 available replicas in its status
+//	deployments serving         each has as many Ready pods as it wants; surged pods count, and pods
+//	                            that stop do not
+//	deployments available       no status says less than the rollout strategy allows
 //	pod web-* asked after 60s   after or before; or one of those results
 //	pod web-* grace<=110        its grace period in seconds
 //	pod web-* owned|unowned     whether it has a controller

@@ -10,7 +10,7 @@ import (
 
 // conditionUsage lists the forms of a condition.
 const conditionUsage = `pods ready | pods lost=0 cut=0 whole>=2 | pods web-* ready>=1 leaving<=1 | every pod whole | some pod lost | no pod asked | ` +
-	`pod web-* whole | pod web-* owned | pod web-* unowned | pod web-* asked after 60s | pod web-* grace<=110 | node a cordoned | node a pods=4 | nodes draining<=1 | ` +
+	`pod web-* whole | pod web-* owned | pod web-* unowned | pod web-* asked after 60s | pod web-* grace<=110 | node a cordoned | node a pods=4 | nodes draining<=1 | deployments serving | deployments available | ` +
 	`instances=1 | launched=2 | claims=1 | group web in-service=2 warm=1 | instance a is Warmed:Stopped | instance a was Pending:Wait | instance a answered=2 | every hook of web answered | nodegroup web ready | job NAME complete | record a none | record a phase=Ignored policy=team`
 
 func (p *parser) condition(words []string) (Condition, error) {
@@ -35,7 +35,7 @@ func conditions() map[string]func(p *parser, rest []string) (Condition, error) {
 		return func(_ *parser, rest []string) (Condition, error) { return parse(rest) }
 	}
 	return map[string]func(*parser, []string) (Condition, error){
-		"pods": plain(podsCondition), "nodes": plain(nodesCondition), "job": plain(jobCondition), "deployment": plain(deploymentCondition),
+		"pods": plain(podsCondition), "nodes": plain(nodesCondition), "job": plain(jobCondition), "deployment": plain(deploymentCondition), "deployments": plain(deploymentsCondition),
 		"pod": (*parser).podCondition, "node": (*parser).nodeCondition, "record": (*parser).recordCondition,
 		"group": (*parser).groupCondition, "instance": (*parser).instanceCondition, "nodegroup": (*parser).nodeGroupCondition,
 		"every": quantity("every"), "some": quantity("some"), "no": quantity("no"),

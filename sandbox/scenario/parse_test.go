@@ -82,6 +82,8 @@ interrupt a b kind=scheduled notice=3h
 always nodes draining<=1
 always pods web-* ready>=1 leaving<=1
 always deployment web available>=3
+always deployments serving
+always deployments available
 approve a by=dana
 hold a by=dana
 release a by=dana
@@ -112,6 +114,8 @@ interrupt c notice=5m via=fis
 		AlwaysStatement{nodesCount{nodeDraining, "<=", 1}},
 		AlwaysStatement{counts{Glob: "web-*", Bounds: []count{{podReadyNow, ">=", 1}, {Leaving, "<=", 1}}}},
 		AlwaysStatement{deploymentAvailable{"web", ">=", 3}},
+		AlwaysStatement{deploymentsServing{}},
+		AlwaysStatement{deploymentsAvailable{}},
 		UserActionStatement{Act: UserApprove, Node: "a", By: "dana"},
 		UserActionStatement{Act: UserHold, Node: "a", By: "dana"},
 		UserActionStatement{Act: UserRelease, Node: "a", By: "dana"},

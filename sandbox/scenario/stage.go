@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
@@ -66,32 +67,43 @@ func (p *player) apply(ctx context.Context, st ApplyStatement) error {
 		p.do(func(w *World) []Moment { w.Opens(opens); return nil })
 		text += "; its window opens at " + opens.Format("15:04 UTC")
 	}
+	err = CreateAll(ctx, p.client, manifest, func(obj *unstructured.Unstructured) {
+		switch kind := obj.GetKind(); kind {
+		case "Deployment", "StatefulSet", "DaemonSet":
+			p.do(func(w *World) []Moment { w.Applied(kind, obj.GetNamespace(), obj.GetName()); return nil })
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", st.File, err)
+	}
+	p.addMoment(MomentStep, text)
+	return nil
+}
+
+// CreateAll creates the objects of a manifest, in the namespace default if they name none. It calls
+// created after each.
+func CreateAll(ctx context.Context, c client.Client, manifest []byte, created func(*unstructured.Unstructured)) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	for {
 		obj := &unstructured.Unstructured{}
 		err := docs.Decode(&obj.Object)
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", st.File, err)
+			return fmt.Errorf("reading the manifest: %w", err)
 		}
 		if len(obj.Object) == 0 {
 			continue // nothing between two ---
 		}
-		if namespaced, err := p.client.IsObjectNamespaced(obj); err == nil && namespaced && obj.GetNamespace() == "" {
+		if namespaced, err := c.IsObjectNamespaced(obj); err == nil && namespaced && obj.GetNamespace() == "" {
 			obj.SetNamespace("default")
 		}
-		if err := p.client.Create(ctx, obj); err != nil {
-			return fmt.Errorf("creating %s %s of %s: %w", obj.GetKind(), obj.GetName(), st.File, err)
+		if err := c.Create(ctx, obj); err != nil {
+			return fmt.Errorf("creating %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
-		switch kind := obj.GetKind(); kind {
-		case "Deployment", "StatefulSet", "DaemonSet":
-			p.do(func(w *World) []Moment { w.Applied(kind, obj.GetNamespace(), obj.GetName()); return nil })
-		}
+		created(obj)
 	}
-	p.addMoment(MomentStep, text)
-	return nil
 }
 
 // ruleFile is an element of a file of rules.

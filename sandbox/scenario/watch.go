@@ -198,7 +198,7 @@ func handlerFor[T client.Object](w *watcher, see func(*World, time.Time, T, bool
 func recordDeployment(w *World, t time.Time, d *appsv1.Deployment, gone bool) []Moment {
 	st := d.Status
 	recordWanted(w, t, "Deployment", d, d.Spec.Selector, d.Spec.Replicas, gone)
-	w.Deployment(d.Name, int(st.AvailableReplicas), gone)
+	w.Deployment(d, gone)
 	w.Workload("Deployment", d.Namespace, d.Name, gone || st.ObservedGeneration >= d.Generation &&
 		st.UpdatedReplicas == wanted(d.Spec.Replicas) && st.ReadyReplicas == st.UpdatedReplicas && st.UnavailableReplicas == 0)
 	return nil

@@ -22,14 +22,14 @@ type World struct {
 	nodes        map[string]*nodeTrack // by their names in the script
 	byNode       map[string]*nodeTrack // by the name of the Node
 	pods         map[types.UID]*podTrack
-	jobs         map[string]*jobTrack // by namespace/name
-	workloads    map[string]bool      // kind/namespace/name: all its replicas are Ready
-	available    map[string]int       // available replicas of Deployments, by name
-	began        time.Time            // the first notice; zero: the clock stands still
-	notice       time.Time            // the latest one, from which the clock counts
-	deadline     time.Time            // zero: there is none
-	window       time.Time            // when it opens; zero: there is none
-	jobDone      time.Time            // when the latest Job completed; zero: none has
+	jobs         map[string]*jobTrack       // by namespace/name
+	workloads    map[string]bool            // kind/namespace/name: all its replicas are Ready
+	deployments  map[string]deploymentTrack // by kind/namespace/name
+	began        time.Time                  // the first notice; zero: the clock stands still
+	notice       time.Time                  // the latest one, from which the clock counts
+	deadline     time.Time                  // zero: there is none
+	window       time.Time                  // when it opens; zero: there is none
+	jobDone      time.Time                  // when the latest Job completed; zero: none has
 	requirements []*requirement
 
 	machines       map[string]*machineTrack // by instance id
@@ -68,7 +68,7 @@ type nodeTrack struct {
 func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
-		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{}, available: map[string]int{},
+		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{}, deployments: map[string]deploymentTrack{},
 		machines: map[string]*machineTrack{}, members: map[string]*memberTrack{}, nodeGroups: map[string]*v1beta1.NodeGroup{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
 	}
 }
