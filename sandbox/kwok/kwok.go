@@ -7,7 +7,7 @@
 //
 // StartSecondsAnnotation sets how long a pod takes to start. The stop of a deleted pod takes its
 // longest preStop hook (a sleep action, or sleep commands in an exec) plus StopSecondsAnnotation. The
-// pod is then Succeeded. If its grace period ends first, it is killed and Failed with exit code 137.
+// pod is then Succeeded, or Failed with exit code 143 if it has RunSecondsAnnotation. If its grace period ends first, it is killed and Failed with exit code 137.
 // Then it is removed. A pod whose node shuts down (ShutdownAnnotation) stops in the same way, but is
 // always Failed and stays until it is deleted. A pod with RunSecondsAnnotation ends without a deletion,
 // as pods of Jobs do. Times are exact to a second and never early: a stop takes up to a second longer

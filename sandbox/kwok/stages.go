@@ -93,7 +93,10 @@ func endings() []ending {
 	}
 	return []ending{
 		{Name: "pod-stop", Comment: "its work is done within its grace period.", Phase: "Succeeded", Reason: "Completed",
-			Deleted: true, When: `(` + stopWork + ` > ` + grace + `) == false`, At: endAt, ExitCode: "0"},
+			Deleted: true, When: `[` + runWork + `] == [] and (` + stopWork + ` > ` + grace + `) == false`, At: endAt, ExitCode: "0"},
+		// 128 + SIGTERM. A Job must not count it as success.
+		{Name: "pod-terminate", Comment: "it was to run for a time, and stops before.", Phase: "Failed", Reason: "Error",
+			Deleted: true, When: `[` + runWork + `] != [] and (` + stopWork + ` > ` + grace + `) == false`, At: endAt, ExitCode: "143"},
 		// 128 + SIGKILL, as a container runtime reports it.
 		{Name: "pod-kill", Comment: "its grace period is over before its work is.", Phase: "Failed", Reason: "Error",
 			Deleted: true, When: stopWork + ` > ` + grace, At: endAt, ExitCode: "137"},

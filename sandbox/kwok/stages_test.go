@@ -38,6 +38,7 @@ func TestPodsStopAfterConfiguredTime(t *testing.T) {
 		{pod: pod{name: "other-command", grace: 30, preStop: exec("/bin/no-sleep", "9")}, took: 0, end: corev1.PodSucceeded},
 		{pod: pod{name: "slow-exit", grace: 30, annotations: map[string]string{kwok.StopSecondsAnnotation: "3"}}, took: 3 * time.Second, end: corev1.PodSucceeded},
 		{pod: pod{name: "both", grace: 30, preStop: sleepAction(2), annotations: map[string]string{kwok.StopSecondsAnnotation: "2"}}, took: 4 * time.Second, end: corev1.PodSucceeded},
+		{pod: pod{name: "of-a-job", grace: 30, annotations: map[string]string{kwok.StopSecondsAnnotation: "3", kwok.RunSecondsAnnotation: "600"}}, took: 3 * time.Second, end: corev1.PodFailed, exit: 143},
 		{pod: pod{name: "unreadable", grace: 30, annotations: map[string]string{kwok.StopSecondsAnnotation: "long"}}, took: 0, end: corev1.PodSucceeded},
 		{pod: pod{name: "as-long-as-grace", grace: 4, preStop: sleepAction(4)}, took: 4 * time.Second, end: corev1.PodSucceeded},
 		{pod: pod{name: "longer-than-grace", grace: 3, annotations: map[string]string{kwok.StopSecondsAnnotation: "50"}}, took: 3 * time.Second, end: corev1.PodFailed, exit: 137},
