@@ -106,6 +106,13 @@ func (v view) open() bool {
 	return false
 }
 
+// leaves reports whether a pod must leave a node before its instance ends.
+func leaves(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return !ended && (owner == nil || owner.Kind != string(DaemonSet))
+}
+
 // endEmpty ends reclaimed instances whose pods have left, and returns how many are left.
 func (p *Player) endEmpty(v view) (left int, err error) {
 	var ids []string
@@ -115,7 +122,7 @@ func (p *Player) endEmpty(v view) (left int, err error) {
 		}
 		left++
 		r, known := v.records[in.ID]
-		has := slices.ContainsFunc(v.pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == in.PrivateDNSName })
+		has := slices.ContainsFunc(v.pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == in.PrivateDNSName && leaves(&pod) })
 		if known && r.Status.Decision != nil && !has {
 			ids = append(ids, in.ID)
 		}

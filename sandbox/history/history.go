@@ -32,6 +32,8 @@ type WorkloadKind string
 const (
 	Deployment  WorkloadKind = "Deployment"
 	StatefulSet WorkloadKind = "StatefulSet"
+	DaemonSet   WorkloadKind = "DaemonSet"
+	Job         WorkloadKind = "Job"
 	BarePod     WorkloadKind = "Pod"
 )
 
@@ -42,11 +44,16 @@ type Workload struct {
 	Replicas int
 	// Grace is what its pods may take to stop, Stop what they take, and Start until they are Ready.
 	Grace, Stop, Start int // seconds
-	// Budget is the maxUnavailable of its PodDisruptionBudget; below zero: it has none.
-	Budget       int
+	// Budget is the limit of its PodDisruptionBudget, such as "maxUnavailable: 1"; empty: it has none.
+	Budget       string
 	DoNotDisrupt bool
-	// Spreads: each pod needs a node of Karpenter of its own.
-	Spreads bool
+	// Volume: each pod of a StatefulSet has a volume.
+	Volume bool
+	// Run is how long the pods of a Job run, in seconds. Indexed: each has an index of its own.
+	Run     int
+	Indexed bool
+	// Spreads: each pod needs a node of Karpenter of its own. Shares: the pods share these nodes.
+	Spreads, Shares bool
 }
 
 // Policy is an InterruptionPolicy for the nodes of the team.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -212,7 +213,11 @@ func (p *Player) remove(ctx context.Context) (left int, err error) {
 		{&appsv1.DeploymentList{}, &appsv1.Deployment{}, inDefault()},
 		{&appsv1.StatefulSetList{}, &appsv1.StatefulSet{}, inDefault()},
 		{&appsv1.ReplicaSetList{}, &appsv1.ReplicaSet{}, inDefault()},
+		{&appsv1.DaemonSetList{}, &appsv1.DaemonSet{}, inDefault()},
+		{&batchv1.JobList{}, &batchv1.Job{}, inDefault()},
 		{&corev1.PodList{}, &corev1.Pod{}, append(inDefault(), client.GracePeriodSeconds(0))},
+		{&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeClaim{}, inDefault()},
+		{&corev1.PersistentVolumeList{}, &corev1.PersistentVolume{}, nil},
 		{&v1beta1.InterruptionPolicyList{}, &v1beta1.InterruptionPolicy{}, nil},
 		{claimList(), claim(), nil},
 		{&corev1.NodeList{}, nil, nil}, // they go with their instances

@@ -175,7 +175,7 @@ func newPlayer(t *testing.T, lifeboatd string, on Setting, args ...string) *Play
 	var up time.Duration
 	options := sandbox.Options{
 		Name: "history", Dir: filepath.Join(t.TempDir(), "s"), Lifeboatd: lifeboatd, Chaos: true, Replicas: on.Replicas, Agents: on.Agents, Karpenter: on.Karpenter,
-		BootDelay: 200 * time.Millisecond, Unkind: unkind.Seed(t), LifeboatdArgs: append([]string{"--sources=" + on.sources()}, args...),
+		BootDelay: firstBoot, Unkind: unkind.Seed(t), LifeboatdArgs: append([]string{"--sources=" + on.sources()}, args...),
 		Progress: func(s sandbox.Step) {
 			if s.Done && s.Name != "programs" {
 				up += s.Took

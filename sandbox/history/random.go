@@ -12,7 +12,7 @@ const (
 	// spotNotice is that of EC2. A warning does not say when the instance ends, so no other is possible
 	// without agents: the metadata say it (EC2 User Guide, "spot/instance-action").
 	spotNotice  = 2 * time.Minute
-	agentNotice = 70 * time.Second
+	agentNotice = 90 * time.Second
 	// lastEvent is when the last event begins at the latest.
 	lastEvent = 20 * time.Second
 	// longestFault is short, so that the faults of a history leave time for a drain.
@@ -37,6 +37,9 @@ func random(seed uint64, on Setting, faults []string, size int) History {
 	}
 	for i := range g.sum(size, 2, 5) {
 		h.Workloads = append(h.Workloads, g.workload(fmt.Sprintf("w%d", i)))
+	}
+	if g.chance(50) {
+		h.Workloads = append(h.Workloads, Workload{Name: "daemon", Kind: DaemonSet, Grace: 30, Start: g.between(1, 5), Stop: g.between(1, 10)})
 	}
 	if on.Karpenter {
 		g.provision(&h)
@@ -93,9 +96,9 @@ func (g generator) action() string {
 
 // provision adds nodes of Karpenter, and what needs them.
 func (g generator) provision(h *History) {
-	w := g.workload("spread")
-	w.Kind, w.Replicas, w.Spreads, w.DoNotDisrupt = Deployment, g.between(2, 3), true, false
-	h.Workloads = append(h.Workloads, w)
+	w, shared := g.deployment("spread", g.between(2, 3)), g.deployment("shared", g.between(3, 6))
+	w.Spreads, shared.Shares = true, true
+	h.Workloads = append(h.Workloads, w, shared)
 	for i := range w.Replicas {
 		h.Nodes = append(h.Nodes, Node{Name: fmt.Sprintf("k%d", i), Launched: true})
 	}
@@ -116,21 +119,51 @@ func (g generator) group(h *History) (noticed []Node) {
 }
 
 func (g generator) workload(name string) Workload {
-	w := Workload{
-		Name: name, Kind: []WorkloadKind{Deployment, Deployment, StatefulSet, BarePod}[g.IntN(4)],
-		Replicas: g.between(1, 4), Grace: []int{2, 5, 10, 20}[g.IntN(4)], Start: g.between(1, 5),
-		Budget: -1, DoNotDisrupt: g.holds && g.chance(20),
+	kinds := []WorkloadKind{Deployment, Deployment, Deployment, StatefulSet, Job, BarePod}
+	w := Workload{Name: name, Kind: kinds[g.IntN(len(kinds))], Replicas: 1, DoNotDisrupt: g.holds && g.chance(20)}
+	switch w.Kind {
+	case Deployment:
+		held := w.DoNotDisrupt
+		w = g.deployment(name, g.between(1, 6))
+		w.DoNotDisrupt = held
+		return w
+	case StatefulSet:
+		w.Replicas, w.Volume = g.between(1, 3), g.chance(50)
+	case Job:
+		w.Replicas, w.Indexed, w.Run = g.between(1, 3), g.chance(50), g.between(20, 60)
 	}
-	w.Stop = g.between(1, w.Grace)
-	if w.Kind == BarePod {
-		w.Replicas = 1
+	if w.Kind != Job && g.chance(50) {
+		w.Budget = g.budget(1)
 	}
-	if g.chance(50) {
-		w.Budget = 1
+	return g.timed(w)
+}
+
+// deployment has a budget as on ordinary clusters: most often, one of several pods may be unavailable.
+func (g generator) deployment(name string, replicas int) Workload {
+	w := Workload{Name: name, Kind: Deployment, Replicas: replicas}
+	switch n := g.IntN(10); {
+	case replicas > 1 && n < 6:
+		w.Budget = g.budget(1)
+	case replicas > 1 && n < 8:
+		w.Budget = fmt.Sprintf("minAvailable: %d", replicas-1)
+	case replicas == 1 && n < 4:
+		w.Budget = g.budget(1)
 	}
-	if w.Budget > 0 && g.holds {
-		w.Budget = g.IntN(2)
+	return g.timed(w)
+}
+
+// budget allows some unavailable pods, and none if pods may be held until their last call.
+func (g generator) budget(unavailable int) string {
+	if g.holds {
+		unavailable = g.IntN(unavailable + 1)
 	}
+	return fmt.Sprintf("maxUnavailable: %d", unavailable)
+}
+
+// timed adds the times that pods take on ordinary clusters.
+func (g generator) timed(w Workload) Workload {
+	w.Grace, w.Start = []int{10, 30, 30, 45}[g.IntN(4)], g.between(5, 20)
+	w.Stop = g.between(5, min(w.Grace, 40))
 	return w
 }
 

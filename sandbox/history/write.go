@@ -10,12 +10,15 @@ import (
 const (
 	// settling is how long a script goes on after the last event or fault.
 	settling = 2 * time.Second
+	// firstBoot is the boot time of the nodes that exist before the first notice. Later ones take as
+	// long as on an ordinary cluster.
+	firstBoot = 200 * time.Millisecond
 )
 
 // Scenario writes a history as a scenario.
 func (h History) Scenario() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A random history, seed %d\n\n-- script --\n", h.Seed)
+	fmt.Fprintf(&b, "A random history, seed %d\n\n-- script --\nboot %s\n", h.Seed, firstBoot)
 	if h.launched() > 0 {
 		b.WriteString("karpenter on\n")
 	}
@@ -28,30 +31,45 @@ func (h History) Scenario() []byte {
 		fmt.Fprintf(&b, "wait nodes ready=%d within 90s\n", own)
 	}
 	h.group(&b)
-	if len(h.Policies) > 0 {
-		b.WriteString("apply policies.yaml\n")
+	// What shares Karpenter's nodes must not make it launch others.
+	first, later := h.workloads(false), h.workloads(true)
+	files := []struct {
+		name string
+		docs []string
+	}{
+		{"policies.yaml", mapped(h.Policies, Policy.yaml)}, {"workloads.yaml", mapped(first, Workload.yaml)}, {"shared.yaml", mapped(later, Workload.yaml)},
 	}
-	if len(h.Workloads) > 0 {
-		b.WriteString("apply workloads.yaml\n")
+	for _, file := range files[:2] {
+		apply(&b, file.name, len(file.docs))
 	}
 	for _, n := range h.Nodes {
 		if n.Launched {
 			fmt.Fprintf(&b, "wait node %[1]s launched within 2m\nwait node %[1]s ready within 90s\n", n.Name)
 		}
 	}
+	apply(&b, files[2].name, len(later))
 	if len(h.Workloads) > 0 {
-		b.WriteString("wait pods ready within 90s\n")
+		b.WriteString("wait pods ready within 2m\n")
 	}
+	b.WriteString("boot ordinary\n")
 	h.script(&b)
-	for _, file := range []struct {
-		name string
-		docs []string
-	}{{"policies.yaml", mapped(h.Policies, Policy.yaml)}, {"workloads.yaml", mapped(h.Workloads, Workload.yaml)}} {
+	for _, file := range files {
 		if len(file.docs) > 0 {
 			fmt.Fprintf(&b, "-- %s --\n%s", file.name, strings.Join(file.docs, "---\n"))
 		}
 	}
 	return []byte(b.String())
+}
+
+func apply(b *strings.Builder, file string, docs int) {
+	if docs > 0 {
+		fmt.Fprintf(b, "apply %s\n", file)
+	}
+}
+
+// workloads are those that share the nodes of Karpenter, or all others.
+func (h History) workloads(share bool) []Workload {
+	return slices.DeleteFunc(slices.Clone(h.Workloads), func(w Workload) bool { return w.Shares != share })
 }
 
 // group writes the Auto Scaling group, if there is one, and names its members.
@@ -61,7 +79,7 @@ func (h History) group(b *strings.Builder) {
 		return
 	}
 	// The name of a deleted group is not used again soon.
-	fmt.Fprintf(b, "group web-%d desired=%d spot boot=1s%s\n", h.Seed, len(members), members[0].labels())
+	fmt.Fprintf(b, "group web-%d desired=%d spot%s\n", h.Seed, len(members), members[0].labels())
 	for _, n := range members {
 		fmt.Fprintf(b, "wait node %s launched within 2m\n", n.Name)
 	}
@@ -134,44 +152,4 @@ func (p Policy) yaml() string {
 		lines = append(lines, "    replacement: Before")
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-func (w Workload) yaml() string {
-	head := []string{"apiVersion: apps/v1", "kind: " + string(w.Kind), "metadata: {name: " + w.Name + "}", "spec:"}
-	indent := "    "
-	if w.Kind == BarePod {
-		head = []string{"apiVersion: v1", "kind: Pod"}
-		indent = ""
-	} else {
-		head = append(head, fmt.Sprintf("  replicas: %d", w.Replicas), "  selector: {matchLabels: {app: "+w.Name+"}}")
-		if w.Kind == StatefulSet {
-			head = append(head, "  serviceName: "+w.Name, "  podManagementPolicy: Parallel")
-		}
-		head = append(head, "  template:")
-	}
-	name := map[bool]string{true: "  name: " + w.Name}[w.Kind == BarePod]
-	annotations := []string{
-		fmt.Sprintf("    sandbox.lifeboat.dev/start-seconds: %q", fmt.Sprint(w.Start)),
-		fmt.Sprintf("    sandbox.lifeboat.dev/stop-seconds: %q", fmt.Sprint(w.Stop)),
-	}
-	if w.DoNotDisrupt {
-		annotations = append(annotations, `    karpenter.sh/do-not-disrupt: "true"`)
-	}
-	body := slices.Concat([]string{"metadata:", name, "  labels: {app: " + w.Name + "}", "  annotations:"}, annotations, []string{
-		"spec:", fmt.Sprintf("  terminationGracePeriodSeconds: %d", w.Grace), "  containers:", "  - name: main", "    image: main",
-		"    resources: {requests: {cpu: 50m, memory: 32Mi}}",
-	})
-	if w.Spreads {
-		body = append(body, "  nodeSelector: {karpenter.sh/nodepool: default}", "  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: "+w.Name+"}}}]}}")
-	}
-	for _, line := range body {
-		if line != "" {
-			head = append(head, indent+line)
-		}
-	}
-	text := strings.Join(head, "\n") + "\n"
-	if w.Budget >= 0 {
-		text += fmt.Sprintf("---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: %s}\nspec:\n  maxUnavailable: %d\n  selector: {matchLabels: {app: %s}}\n", w.Name, w.Budget, w.Name)
-	}
-	return text
 }
