@@ -36,8 +36,8 @@ const (
 	leaseDelay = 15 * time.Second
 	// inCI is how many histories `make e2e` plays: those of the seeds from 1 on. A commit fails for its
 	// own defects, so they are always the same. In most of them, pods must be stopped.
-	inCI      = 50
-	stopsInCI = 40
+	inCI      = 36
+	stopsInCI = 28
 )
 
 // TestHistories plays the histories of `make e2e`. `make histories` plays LIFEBOAT_HISTORIES of random
