@@ -24,6 +24,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
 )
 
@@ -205,6 +206,9 @@ func TestUpLaunchesNodes(t *testing.T) {
 	for _, instance := range server.States.EC2.Instances() {
 		if !instance.Spot() {
 			t.Errorf("%s is no spot instance", instance.ID)
+		}
+		if boot, err := machines.BootTime(instance, time.Minute); err != nil || boot != sandbox.FastBoot {
+			t.Errorf("the first nodes take %s: %v", boot, err)
 		}
 		zones = append(zones, instance.Zone)
 	}

@@ -8,16 +8,20 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
 )
 
 const (
 	mostNodes = 50
 	// firstReal is the default number of real nodes.
 	firstReal = 2
+	// ordinaryScenario has the workloads of an ordinary cluster.
+	ordinaryScenario = "ordinary-world"
 )
 
 // nodesFlag is the number of nodes, and their kind: 3, real or real:3.
@@ -54,6 +58,7 @@ func (f *nodesFlag) Set(text string) error {
 func newSandboxUp(s *session) *cobra.Command {
 	var f superviseFlags
 	var nodes nodesFlag
+	var workloads bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a sandbox up, and leave it running",
@@ -63,7 +68,9 @@ which takes some minutes; after that it takes seconds.
 Every instance that is launched in its EC2 becomes a node, 30 to 60 s after its
 launch, as on an ordinary cluster. --nodes launches the first spot instances.
 They are nodes after 2 s, so that you need not wait. With --boot-delay, all
-instances take that time.
+instances take that time. --workloads applies Deployments with budgets, a
+StatefulSet with a volume, a DaemonSet, Jobs, and an admission policy that refuses
+what has no label team.
 
 Nodes are simulated: a Node is Ready, and its pods run no containers. With
 --nodes real, each instance is a set of namespaces of this machine. It has its
@@ -90,6 +97,7 @@ Instance metadata shows notices late, and fails some requests.`,
   lifeboat sandbox up --karpenter
   lifeboat sandbox up --karpenter --karpenter-queue karpenter --no-lifeboat
   lifeboat sandbox up --nodes 3 --unkind 1
+  lifeboat sandbox up --nodes 3 --workloads
   lifeboat sandbox up --name second --boot-delay 30s
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: command.Arguments(0, 0, "no arguments"),
@@ -101,15 +109,16 @@ Instance metadata shows notices late, and fails some requests.`,
 				return command.UsageErrorf("--karpenter-queue is a queue for Karpenter: add --karpenter")
 			}
 			f.real = nodes.real
-			return s.up(cmd.Context(), f, nodes.count)
+			return s.up(cmd.Context(), f, nodes.count, workloads)
 		},
 	}
 	f.add(s, cmd)
 	cmd.Flags().Var(&nodes, "nodes", "how many spot instances to launch as nodes; real makes them real")
+	cmd.Flags().BoolVar(&workloads, "workloads", false, "apply the workloads of an ordinary cluster: those of the scenario "+ordinaryScenario)
 	return cmd
 }
 
-func (s *session) up(ctx context.Context, f superviseFlags, nodes int) error {
+func (s *session) up(ctx context.Context, f superviseFlags, nodes int, workloads bool) error {
 	self, err := f.command(s)
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -133,11 +142,29 @@ func (s *session) up(ctx context.Context, f superviseFlags, nodes int) error {
 			return fmt.Errorf("the sandbox %s is up, but without all its nodes: %w", name, err)
 		}
 	}
+	if workloads {
+		if err := s.applyOrdinary(ctx, state); err != nil {
+			return fmt.Errorf("the sandbox %s is up, but without its workloads: %w", name, err)
+		}
+	}
 	if s.isJSON() {
 		return s.writeJSON(state)
 	}
 	s.greet(state)
 	return nil
+}
+
+// applyOrdinary creates the workloads of an ordinary cluster.
+func (s *session) applyOrdinary(ctx context.Context, state sandbox.State) error {
+	sc, err := readScenario(ordinaryScenario)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(state)
+	if err != nil {
+		return err
+	}
+	return scenario.CreateAll(ctx, c, sc.Files["workloads.yaml"], func(*unstructured.Unstructured) {})
 }
 
 // greet explains how to use a new sandbox.

@@ -51,7 +51,7 @@ func TestReadErrorListsScenarios(t *testing.T) {
 	want := `unknown scenario "maiden-voyage"; the scenarios are adopted, budget, capacity-rebalance, chain, controller-away, ` +
 		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +
 		`karpenter-deadline-alone, karpenter-deadline, karpenter-health-alone, karpenter-health, karpenter-own-queue, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
-		`no-capacity, node-lives, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +
+		`no-capacity, node-lives, ordinary-spot-twenty, ordinary-spot, ordinary-world, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +
 		`silent-agent, spot-walkthrough, spot-warm-pool, surge-waves, surge, terminate-instances-alone, terminate-instances, ` +
 		`terminated, walkthrough-crashes, warm-pool, zone-rebalance`
 	if err == nil || err.Error() != want {
