@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -60,9 +61,29 @@ func TestControllerChangesOnlyOwnPodFields(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { check(t, edit(t, controller, pod, test.change), test.want) })
 	}
+	podStatus(t, controller, pod)
 	t.Run("others are not limited", func(t *testing.T) {
 		check(t, edit(t, admin(t), pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:2" }), "")
 	})
+}
+
+// podStatus checks what the controller may change of a pod's status.
+func podStatus(t *testing.T, controller client.Client, pod *corev1.Pod) {
+	t.Helper()
+	for name, test := range map[string]struct {
+		status, want string
+	}{
+		"says why a pod is deleted":  {`{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"DeletionByLifeboat","message":"why"}]}`, ""},
+		"says that a pod has failed": {`{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True"}]}`, ""},
+		"says that a pod succeeded":  {`{"phase":"Succeeded"}`, "only the condition DisruptionTarget"},
+		"says that a pod is Ready":   {`{"conditions":[{"type":"Ready","status":"True"}]}`, "only the condition DisruptionTarget"},
+		"gives it another's address": {`{"podIP":"10.0.0.9","podIPs":[{"ip":"10.0.0.9"}]}`, "only the condition DisruptionTarget"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":`+test.status+`}`))
+			check(t, controller.Status().Patch(t.Context(), pod.DeepCopy(), patch, client.DryRunAll), test.want)
+		})
+	}
 }
 
 func owners(version, kind string) []metav1.OwnerReference {

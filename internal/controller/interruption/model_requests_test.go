@@ -23,6 +23,8 @@ func (b *bookkeeping) checkRequest(q *model.Request) func(error) {
 	switch {
 	case q.Key.Kind == "Pod" && (q.Verb == "delete" || q.Verb == "evict"):
 		return b.checkPodRequest(q)
+	case q.Key.Kind == "Pod" && q.Verb == "patch" && q.Sub == "status":
+		return func(error) {} // it says why the pod is deleted next
 	case q.Key.Kind == "Pod" && q.Verb == "patch":
 		return b.checkSurgeRequest(q)
 	case q.Verb == "may-terminate":

@@ -23,8 +23,8 @@ var annotations = map[string]int{
 }
 
 // slim copies what planning reads, which is about a tenth of a pod. It keeps only the
-// containers with host ports, the volumes with claims, the tolerations of a cordon, the Ready
-// condition, and a few annotations.
+// containers with host ports, the volumes with claims, the tolerations of a cordon, two
+// conditions, and a few annotations.
 //
 // It builds a new pod: trimming the old one would keep the memory that the pod was decoded
 // into.
@@ -40,8 +40,8 @@ func slim(full *corev1.Pod) *corev1.Pod {
 	}
 	pod.Status = corev1.PodStatus{Phase: full.Status.Phase, StartTime: full.Status.StartTime}
 	for _, c := range full.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		if c.Type == corev1.PodReady || c.Type == corev1.DisruptionTarget {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	return pod

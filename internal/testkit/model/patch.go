@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,6 +22,9 @@ func (s *Server) Patch(k Key, sub string, patch []byte) (client.Object, error) {
 		return nil, apierrors.NewNotFound(k.resource(), k.Name)
 	}
 	patched, err := patchedWith(was, patch)
+	if pod, ok := was.(*corev1.Pod); ok && sub == "status" {
+		patched, err = podStatusWith(pod, patch)
+	}
 	switch {
 	case err != nil:
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -40,6 +45,19 @@ func (s *Server) Patch(k Key, sub string, patch []byte) (client.Object, error) {
 		return was, nil
 	}
 	return s.Put(patched), nil
+}
+
+// podStatusWith applies a strategic merge patch: conditions are merged by type.
+func podStatusWith(was *corev1.Pod, patch []byte) (client.Object, error) {
+	text, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = strategicpatch.StrategicMergePatch(text, patch, &corev1.Pod{}); err != nil {
+		return nil, err
+	}
+	patched := &corev1.Pod{}
+	return patched, json.Unmarshal(text, patched)
 }
 
 func patchedWith(was client.Object, patch []byte) (client.Object, error) {

@@ -113,7 +113,7 @@ func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) 
 	r.Verdict = v
 	switch v.Step {
 	case drain.StepDelete:
-		answer, r.Err = mutate.Delete(limited, c, v.Pod, v.GraceSeconds)
+		answer, r.Err = mutate.Disrupt(limited, c, v.Pod, v.GraceSeconds, v.Reason, now)
 	case drain.StepSurge:
 		answer, r.Err = mutate.Surge(limited, c, v.Pod, now, v.Origin.Seen)
 	default:
