@@ -67,11 +67,15 @@ type DrainStatus struct {
 	// completed only soon after that.
 	// +optional
 	LifecycleHooksDueTime *metav1.MicroTime `json:"lifecycleHooksDueTime,omitempty"`
-	// TerminationTime is when Lifeboat requested the termination of the
+	// TerminationTime is when Lifeboat last requested the termination of the
 	// instance: for the action Terminate, and for an instance detached from its
 	// group.
 	// +optional
 	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
+	// TerminationTries counts these requests. The wait for the next one grows
+	// with it.
+	// +optional
+	TerminationTries int32 `json:"terminationTries,omitempty"`
 	// TerminationMessage is the error of that request.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional

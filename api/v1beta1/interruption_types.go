@@ -174,8 +174,8 @@ type InterruptionStatus struct {
 	// +optional
 	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
 	// Conditions follow the Kubernetes conventions: Accepted, Cordoned,
-	// Replaced, Drained, Corroborated, WiringDegraded, OutOfService and, computed from them,
-	// Ready.
+	// Replaced, Drained, Corroborated, RequestsAccepted, WiringDegraded, OutOfService and,
+	// computed from them, Ready.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -29,6 +29,10 @@ const (
 	// ConditionCorroborated is false while the instance, its node and what is said about
 	// it do not agree, so that something irreversible waits. It is present only then.
 	ConditionCorroborated = "Corroborated"
+	// ConditionRequestsAccepted is false while the API server refuses something that
+	// Lifeboat writes for the Interruption, such as the cordon, or EC2 the
+	// termination of the instance. It is present only after a refusal.
+	ConditionRequestsAccepted = "RequestsAccepted"
 	// ConditionOutOfService is true while the Node has the out-of-service taint from Lifeboat,
 	// because EC2 says that its instance is stopped or terminated. It is present only after that.
 	ConditionOutOfService = "OutOfService"
@@ -141,6 +145,24 @@ const (
 	ReasonContradicted = "Contradicted"
 	// ReasonUnconfirmed: a fact about the instance is missing.
 	ReasonUnconfirmed = "Unconfirmed"
+
+	// ReasonNodeWriteRefused: the API server refuses a change of the node, such as
+	// the cordon.
+	ReasonNodeWriteRefused = "NodeWriteRefused"
+	// ReasonPodWriteRefused: the API server refuses to change or delete a pod.
+	ReasonPodWriteRefused = "PodWriteRefused"
+	// ReasonStatusWriteRefused: the API server refuses the status of the
+	// Interruption.
+	ReasonStatusWriteRefused = "StatusWriteRefused"
+	// ReasonNodeClaimWriteRefused: the API server refuses to create, change or
+	// delete a NodeClaim.
+	ReasonNodeClaimWriteRefused = "NodeClaimWriteRefused"
+	// ReasonJobWriteRefused: the API server refuses the Job of a hook.
+	ReasonJobWriteRefused = "JobWriteRefused"
+	// ReasonTerminationRefused: EC2 refuses to terminate the instance.
+	ReasonTerminationRefused = "TerminationRefused"
+	// ReasonRequestsAccepted: what was refused before is accepted.
+	ReasonRequestsAccepted = "RequestsAccepted"
 
 	// ReasonReplacementOrdered: a NodeClaim for the replacement exists.
 	ReasonReplacementOrdered = "ReplacementOrdered"

@@ -12,7 +12,8 @@ type Notice struct {
 	// +required
 	ID string `json:"id"`
 	// Kind classifies the notice, such as SpotInterruption. It is an open
-	// string, because later releases can add kinds.
+	// string, because later releases can add kinds, and the value of a taint.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required

@@ -41,6 +41,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/ownercache"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/podcache"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -94,7 +95,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	wanted, answered := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
-	runner, err := newHookRunner(mgr, c, wanted, answered)
+	runner, err := newHookRunner(mgr, c, loopMetrics, wanted, answered)
 	if err != nil {
 		return err
 	}
@@ -161,13 +162,13 @@ func (c Config) addActors(mgr ctrl.Manager, nodes *nodeindex.Index, groups *grou
 
 // newHookRunner returns the runner of hooks and notifications. hooks and notifications
 // receive the names of the Interruptions of which a request is answered.
-func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*runner.Runner, error) {
+func newHookRunner(mgr ctrl.Manager, c Config, loop *status.Metrics, hooks, notifications chan<- event.TypedGenericEvent[string]) (*runner.Runner, error) {
 	hookMetrics, err := runner.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
 	return runner.New(runner.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, JobNamespaces: c.HookNamespaces, Destinations: c.Webhooks, Metrics: hookMetrics,
+		Client: writes.Observe(mgr.GetClient(), loop.WriteRefused), Live: mgr.GetAPIReader(), Namespace: c.Namespace, JobNamespaces: c.HookNamespaces, Destinations: c.Webhooks, Metrics: hookMetrics,
 		WakeHooks: offer(hooks), WakeNotifications: offer(notifications),
 	}), nil
 }

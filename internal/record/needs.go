@@ -49,6 +49,9 @@ func Needs(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionCorroborated); c != nil && c.Status != "True" {
 		add(c.LastTransitionTime.Time, c.Message, "explain")
 	}
+	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionRequestsAccepted); c != nil && c.Status != "True" {
+		add(c.LastTransitionTime.Time, c.Message, "explain")
+	}
 	for i := range Drain(&in.Status).Hooks {
 		h := &Drain(&in.Status).Hooks[i]
 		if h.State == v1beta1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {

@@ -57,6 +57,7 @@ const healthy = `load 1m
   lifeboat_oldest_hook_wait_seconds 30x120
   lifeboat_notifications_total{outcome="failed"} 0x60 1x59
   lifeboat_uncorroborated 0x60 1x5 0x54
+  lifeboat_refused_writes_total{kind="node"} 2x120
   lifeboat_unreadable_messages_total{source="sqs",reason="body"} 7x120
   lifeboat_aws_requests_total{service="SQS",operation="ReceiveMessage",result="ok"} 0+30x120
   lifeboat_aws_requests_total{service="SQS",operation="ReceiveMessage",result="failed"} 0+1x120
@@ -81,6 +82,7 @@ var faults = map[string]string{
 	"LifeboatHookHangs":            `lifeboat_oldest_hook_wait_seconds 0+60x120`,
 	"LifeboatNotificationsFailing": `lifeboat_notifications_total{outcome="failed"} 0x100 0+1x19`,
 	"LifeboatUncorroborated":       `lifeboat_uncorroborated 0x100 1x19`,
+	"LifeboatWriteRefused":         `lifeboat_refused_writes_total{kind="node"} 2x115 3x4`,
 	"LifeboatUnreadableMessages":   `lifeboat_unreadable_messages_total{source="sqs",reason="body"} 1x100 1+1x19`,
 	"LifeboatAWSRequestsFailing":   `lifeboat_aws_requests_total{service="SQS",operation="ReceiveMessage",result="denied"} 0x60 0+30x59`,
 	"LifeboatLaunchStuck":          `lifeboat_nodegroup_oldest_pending_action_seconds{nodegroup="web"} 0+60x120`,

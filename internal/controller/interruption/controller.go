@@ -20,6 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -32,15 +33,19 @@ type Controller struct {
 	records, nodeWrites expectations
 	slots               concurrency.Slots
 	capacity            capacity.Memory
-	ownerReads          ownerReads
-	verdicts            verdicts
-	missing             missingNodes
-	evictor             *evict.Evictor
+	// ownerReads and podReads are since when the owners and the pods of nodes are read.
+	ownerReads, podReads pendingReads
+	verdicts             verdicts
+	missing              missingNodes
+	evictor              *evict.Evictor
+	backoff              *backoff
+	refusals             refusals
 }
 
 // New returns the controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, evictor: evict.New()}
+	o.Client = writes.Observe(o.Client, o.Metrics.WriteRefused)
+	return &Controller{Options: o, evictor: evict.New(), backoff: newBackoff(o.Clock)}
 }
 
 // Reconcile moves one Interruption one step closer to done.
@@ -58,12 +63,13 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
+	ctx, written := writes.Collect(ctx)
 	update := status.NewUpdate(in, now)
-	defer func() { result, err = c.finishPass(ctx, update, result, err) }()
+	defer func() { result, err = c.finishPass(ctx, update, written, result, err) }()
 
 	facts, err := c.observe(ctx, in, now)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("observing: %w", err)
+		return reconcile.Result{}, errors.Join(fmt.Errorf("observing: %w", err), c.evictAsRecorded(ctx, in, now))
 	}
 	if facts.conflict != nil {
 		update.SetConflict(facts.conflict)
@@ -76,9 +82,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 	if !ok {
 		return undecided(update, facts), nil
 	}
-	if err := c.observePods(ctx, facts, decision); err != nil {
-		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
-	}
+	c.observePods(ctx, facts, decision)
 	p := &pass{Controller: c, facts: facts, decision: decision, update: update}
 	p.plan = drain.NewPlan(facts.forDrain(decision, &c.Options))
 	update.SetDecision(status.Pass{
@@ -94,8 +98,10 @@ func (c *Controller) writer() *status.Writer {
 }
 
 // finishPass writes the status and returns the result of the pass.
-func (c *Controller) finishPass(ctx context.Context, u *status.Update, result reconcile.Result, err error) (reconcile.Result, error) {
+func (c *Controller) finishPass(ctx context.Context, u *status.Update, written *writes.Log, result reconcile.Result, err error) (reconcile.Result, error) {
+	u.SetRefused(written)
 	flushAt, failed := c.writer().Finish(ctx, u)
+	c.reportRefused(u, written)
 	switch {
 	case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
 		return reconcile.Result{RequeueAfter: requeueCache}, nil // the cache is stale, or a notice was added
@@ -110,14 +116,17 @@ func (c *Controller) finishPass(ctx context.Context, u *status.Update, result re
 
 // run walks the steps.
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
-	err := p.act(ctx)
+	err := errors.Join(p.act(ctx), p.facts.incomplete)
+	p.backoff.setLastCall(p.facts.in.Name, p.nextLastCall())
 	switch {
 	case apierrors.IsConflict(err): // the cache is stale: the next pass finds the same again
-		p.update.Discard()
+		if !p.sentAtLastCall {
+			p.update.Discard()
+		}
 		return reconcile.Result{RequeueAfter: requeueCache}, nil
 	case err != nil:
 		return reconcile.Result{}, err // the queue backs off
-	case p.outcome.skipWrite:
+	case p.outcome.skipWrite && !p.sentAtLastCall:
 		p.update.Discard()
 	}
 	priority := record.Priority(p.facts.in, p.facts.node != nil)

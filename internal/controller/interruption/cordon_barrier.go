@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -38,6 +40,9 @@ type cordonBarrier struct {
 	// pending are Interruptions whose node may not be cordoned yet, with the time
 	// at which others stop waiting for them.
 	pending map[string]time.Time
+	// expected is when the drain of an Interruption begins that waits for its window. Windows of
+	// several nodes open at the same time.
+	expected map[string]time.Time
 	// waiting is since when the drain of an Interruption waits.
 	waiting map[string]time.Time
 	// cordoned is when this process cordoned the node of an Interruption.
@@ -65,6 +70,38 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 		return
 	}
 	set(&b.pending, in.Name, now.Add(barrierTimeout))
+}
+
+// expect notes when a drain begins that waits for its window; zero: it does not begin.
+func (b *cordonBarrier) expect(name string, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at.IsZero() {
+		delete(b.expected, name)
+		delete(b.pending, name)
+		return
+	}
+	set(&b.expected, name, at)
+}
+
+// begin notes that a drain begins, and that its node is about to be cordoned.
+func (b *cordonBarrier) begin(name string, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.expected, name)
+	if _, known := b.pending[name]; !known {
+		set(&b.pending, name, now.Add(barrierTimeout))
+	}
+}
+
+// due moves drains whose window opens now to the pending ones. The caller holds the lock.
+func (b *cordonBarrier) due(now time.Time) {
+	for name, at := range b.expected {
+		if !at.After(now.Add(barrierSettle)) {
+			set(&b.pending, name, at.Add(barrierTimeout))
+			delete(b.expected, name)
+		}
+	}
 }
 
 // hasNews reports whether a new version makes it possible that the node is
@@ -103,14 +140,16 @@ func (b *cordonBarrier) forget(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.pending, name)
+	delete(b.expected, name)
 	delete(b.waiting, name)
 	delete(b.cordoned, name)
 }
 
 // wait returns how long the drain of an Interruption waits before it looks again;
-// zero: the barrier is open. received is when its notice was received: a restart of
-// this process does not start the timeout again. isCordoned reads the node cache.
-func (b *cordonBarrier) wait(name string, received, now time.Time, isCordoned func(name string) (bool, error)) (time.Duration, error) {
+// zero: the barrier is open. isNew is set where it asks for the first time, and waits. received is when
+// its notice was received: a restart of this process does not start the timeout again. isCordoned reads
+// the node cache.
+func (b *cordonBarrier) wait(name string, received, now time.Time, isCordoned func(name string) bool) (wait time.Duration, isNew bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since, known := b.waiting[name]
@@ -123,14 +162,11 @@ func (b *cordonBarrier) wait(name string, received, now time.Time, isCordoned fu
 	}
 	left := since.Add(barrierTimeout).Sub(now)
 	if left <= 0 {
-		return 0, nil
+		return 0, false
 	}
-	pending, err := b.pendingBeside(name, now, isCordoned)
-	if err != nil {
-		return 0, err
-	}
-	if pending > 0 {
-		return min(left, maxBarrierPoll, barrierPoll+time.Duration(pending)*barrierPollPerNode), nil
+	b.due(now)
+	if pending := b.pendingBeside(name, now, isCordoned); pending > 0 {
+		return min(left, maxBarrierPoll, barrierPoll+time.Duration(pending)*barrierPollPerNode), !known
 	}
 	var settles time.Duration
 	for other, at := range b.cordoned {
@@ -138,12 +174,13 @@ func (b *cordonBarrier) wait(name string, received, now time.Time, isCordoned fu
 			settles = max(settles, at.Add(barrierSettle).Sub(now))
 		}
 	}
-	return min(left, settles), nil
+	wait = min(left, settles)
+	return wait, wait > 0 && !known
 }
 
 // pendingBeside returns how many other Interruptions may have a node that is not
 // cordoned; the first of them was checked. The caller holds the lock.
-func (b *cordonBarrier) pendingBeside(name string, now time.Time, isCordoned func(name string) (bool, error)) (int, error) {
+func (b *cordonBarrier) pendingBeside(name string, now time.Time, isCordoned func(name string) bool) int {
 	for other, until := range b.pending {
 		if other == name {
 			continue
@@ -152,21 +189,18 @@ func (b *cordonBarrier) pendingBeside(name string, now time.Time, isCordoned fun
 			delete(b.pending, other)
 			continue
 		}
-		done, err := isCordoned(other)
-		if err != nil {
-			return 0, err
-		}
-		if !done {
-			return len(b.pending), nil
+		if !isCordoned(other) {
+			return len(b.pending)
 		}
 		delete(b.pending, other)
 	}
-	return 0, nil
+	return 0
 }
 
 // mark cordons the node, or marks it so that the scheduler prefers others.
 func (p *pass) mark(ctx context.Context, mark mutate.Mark) (bool, error) {
-	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // the node is restored, or about to be
+	// The node is restored, or about to be; or it could not be cordoned, and lives.
+	over := (p.facts.begun(p.decision) || p.facts.cordonRefused()) && !p.facts.now.Before(p.end())
 	if node := p.facts.node; node != nil && !over {
 		stale := p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now)
 		switch isCordoned := !p.barrier.cordonTime(p.facts.in.Name, time.Time{}).IsZero(); {
@@ -178,16 +212,27 @@ func (p *pass) mark(ctx context.Context, mark mutate.Mark) (bool, error) {
 			return false, nil
 		default:
 			if err := p.patchMark(ctx, node, mark); err != nil {
+				p.slots.Release(p.facts.in.Name) // others must not wait for a node that cannot be cordoned
 				return false, err
 			}
 		}
 	}
+	p.outcome.Begun = p.facts.node != nil
 	p.outcome.Marked, p.outcome.MarkedAt = mark, p.barrier.cordonTime(p.facts.in.Name, p.facts.now)
 	return true, nil
 }
 
+// cordonRefused reports whether the API server refused to change the node.
+func (f *facts) cordonRefused() bool {
+	c := meta.FindStatusCondition(f.was.Conditions, v1beta1.ConditionRequestsAccepted)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1beta1.ReasonNodeWriteRefused
+}
+
 // patchMark patches the node with a mark and tells the barrier.
 func (p *pass) patchMark(ctx context.Context, node *corev1.Node, mark mutate.Mark) error {
+	if mark == mutate.MarkInterrupted && !mutate.IsMarked(node, mark) && !p.facts.cordonRefused() { // else others would wait for each try
+		p.barrier.begin(p.facts.in.Name, p.facts.now)
+	}
 	changed, err := mutate.Apply(ctx, p.Client, node, mark, p.decision.Notice.Kind)
 	if changed {
 		p.nodeWrites.Replaced(node.Name, node.ResourceVersion, p.facts.now)
@@ -197,6 +242,9 @@ func (p *pass) patchMark(ctx context.Context, node *corev1.Node, mark mutate.Mar
 	}
 	return err
 }
+
+// waitsAtBarrier is what pods wait for at the barrier, until their last call.
+const waitsAtBarrier = "the other interrupted nodes are not cordoned yet"
 
 // awaitCordonBarrier waits until every interrupted node is cordoned.
 func awaitCordonBarrier(_ context.Context, p *pass) (bool, error) {

@@ -41,6 +41,9 @@ func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object,
 	if err := w.dies(); err != nil {
 		return err
 	}
+	if err := w.refuses.of("create", o); err != nil {
+		return err
+	}
 	if o.GetUID() == "" {
 		o.SetUID(types.UID("uid-" + o.GetName()))
 	}
@@ -51,7 +54,17 @@ func (w *world) change(ctx context.Context, c client.WithWatch, o client.Object,
 	if err := w.dies(); err != nil {
 		return err
 	}
+	if err := w.refuses.of("patch", o); err != nil {
+		return err
+	}
 	return c.Patch(ctx, o, p, opts...)
+}
+
+func (w *world) list(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+	if err := w.refuses.of("list", l); err != nil {
+		return err
+	}
+	return c.List(ctx, l, opts...)
 }
 
 // karpenter is a fake Karpenter for a world: the test launches, registers and deletes.

@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -40,7 +41,12 @@ type facts struct {
 	pods         []*corev1.Pod
 	// podsKnown is false until the watch of the node's pods has caught up.
 	podsKnown bool
-	budgets   []*drain.Budget
+	// podsLive is set where the watch of the pods has not caught up for long, and they were read past it.
+	podsLive bool
+	// incomplete is why something that a plan needs could not be read. A pass goes on without it:
+	// the Eviction API knows the budgets.
+	incomplete error
+	budgets    []*drain.Budget
 	// surges is set where some pods are surged, for which their owners have to be known.
 	surges, ownersKnown bool
 	ownersSince         time.Time // since when this process reads the owners, while they are not known
@@ -121,20 +127,21 @@ func (c *Controller) observe(ctx context.Context, in *v1beta1.Interruption, now 
 }
 
 // observePods reads what a plan needs. Pods are watched only during a drain: a change that
-// is due in two weeks costs nothing yet.
-func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
+// is due in two weeks costs nothing yet. An error ends no pass, because pods have last calls.
+func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) {
 	if !f.drainsNow(d) {
 		if f.node != nil { // else another instance may have a node of that name now
 			c.forget(f.nodeName)
 		}
-		return nil
+		return
 	}
+	f.incomplete = nil
 	f.replacement.Status = f.drain().Replacement
-	var err error
-	if f.barrierWait, err = c.waitAtBarrier(ctx, f, d); err != nil || f.barrierWait > 0 {
-		return err // cordoning the other nodes comes first, and every request delays it
+	var isNew bool
+	if f.barrierWait, isNew = c.waitAtBarrier(ctx, f, d); isNew {
+		return // cordoning the other nodes comes first, and every request delays it
 	}
-	return c.observeBoundPods(ctx, f, d)
+	f.incomplete = c.observeBoundPods(ctx, f, d)
 }
 
 // drainsNow reports whether pods are moved now.
@@ -143,44 +150,58 @@ func (f *facts) drainsNow(d policy.Decision) bool {
 }
 
 // observeBoundPods reads the pods of the node and what they wait for.
-func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.Decision) (err error) {
-	if f.nodeName == "" {
-		f.podsKnown = true
-	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {
-		return err
-	}
+func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.Decision) error {
+	errs := []error{c.readPods(ctx, f, d)}
 	if f.node == nil {
 		f.pods = f.listed(f.pods)
 	}
-	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
-		return err
+	var err error
+	f.budgets, err = c.budgets(ctx, f.pods)
+	errs = append(errs, err)
+	if f.barrierWait == 0 {
+		errs = append(errs, c.observeOwners(ctx, f, d))
+		replacer := c.replacer(f)
+		f.replacement = replacer.Follow(ctx, f.forCapacity(d))
+		f.capacityAt = replacer.ExpectedAt(f.replacement, d, f.begunAt())
 	}
-	if err := c.observeOwners(ctx, f, d); err != nil {
-		return err
-	}
-	replacer := c.replacer(f)
-	f.replacement = replacer.Follow(ctx, f.forCapacity(d))
-	f.capacityAt = replacer.ExpectedAt(f.replacement, d, f.begunAt())
 	f.gates = c.gates(f, d)
-	return nil
+	return errors.Join(errs...)
 }
 
-// budgets returns the PodDisruptionBudgets of the namespaces of the pods.
-func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*drain.Budget, error) {
+// readPods reads the pods of the node from their watch, or past it if the watch does not catch up.
+func (c *Controller) readPods(ctx context.Context, f *facts, d policy.Decision) (err error) {
+	if f.nodeName == "" {
+		f.podsKnown = true
+		return nil
+	}
+	f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName)
+	since := c.podReads.since(f.nodeName, f.podsKnown, f.now)
+	if f.podsKnown || c.Live == nil || !notice.IsFirm(d.Deadline) || f.now.Sub(since) < podListRequeue {
+		return err
+	}
+	pods, failed := capacity.PodsOn(ctx, c.Live, f.nodeName)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	f.pods, f.podsKnown, f.podsLive = pods, true, true
+	return err
+}
+
+// budgets returns the PodDisruptionBudgets of the namespaces of the pods, as far as it can read them.
+func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) (budgets []*drain.Budget, err error) {
 	seen := map[string]bool{}
-	var budgets []*drain.Budget
 	for _, pod := range pods {
 		if seen[pod.Namespace] {
 			continue
 		}
 		seen[pod.Namespace] = true
-		of, err := c.Budgets(ctx, pod.Namespace)
-		if err != nil {
-			return nil, err
+		of, failed := c.Budgets(ctx, pod.Namespace)
+		if failed != nil {
+			err = errors.Join(err, failed)
 		}
 		budgets = append(budgets, of...)
 	}
-	return budgets, nil
+	return budgets, err
 }
 
 // draining reports whether a pod was evicted before. A drain that began does not wait for
@@ -192,14 +213,14 @@ func (f *facts) draining() bool {
 }
 
 // waitAtBarrier returns how long the drain waits for other interrupted nodes to be
-// cordoned. That of a node that is gone does not.
-func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decision) (time.Duration, error) {
+// cordoned, and whether it just began to. That of a node that is gone does not.
+func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decision) (wait time.Duration, isNew bool) {
 	if f.node == nil || f.draining() {
-		return 0, nil
+		return 0, false
 	}
-	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
+	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) bool {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
-		return node == nil || mutate.IsMarked(node, mutate.MarkInterrupted), corroborate.IgnoreConflict(err)
+		return corroborate.IgnoreConflict(err) == nil && (node == nil || mutate.IsMarked(node, mutate.MarkInterrupted))
 	})
 }
 

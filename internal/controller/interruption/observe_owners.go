@@ -35,15 +35,15 @@ func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decis
 	return err
 }
 
-// ownerReads remembers since when this process reads the owners of the pods of a node.
-// After a restart the pods wait a few seconds more.
-type ownerReads struct {
+// pendingReads remembers since when this process reads something about a node, such as the owners
+// of its pods. After a restart the pods wait a few seconds more.
+type pendingReads struct {
 	mu    sync.Mutex
 	begun map[string]time.Time // by node
 }
 
-// since returns since when the owners are read; zero: they are known.
-func (r *ownerReads) since(node string, known bool, now time.Time) time.Time {
+// since returns since when it is read; zero: it is known.
+func (r *pendingReads) since(node string, known bool, now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known {
@@ -59,7 +59,7 @@ func (r *ownerReads) since(node string, known bool, now time.Time) time.Time {
 	return r.begun[node]
 }
 
-func (r *ownerReads) forget(node string) {
+func (r *pendingReads) forget(node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.begun, node)
@@ -68,6 +68,7 @@ func (r *ownerReads) forget(node string) {
 // forget ends the watches of a node's pods and of their owners.
 func (c *Controller) forget(node string) {
 	c.Pods.Forget(node)
+	c.podReads.forget(node)
 	if c.Owners != nil {
 		c.Owners.Forget(node)
 		c.ownerReads.forget(node)

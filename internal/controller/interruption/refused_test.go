@@ -20,18 +20,20 @@ import (
 // deniedBy is the API server's error for an admission webhook that denies with only a message:
 // it has a code and no reason.
 func deniedBy(code int32) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Message: `admission webhook "validate.example" denied the request: no`,
-	}}
+	return deniedWith(code, `admission webhook "validate.example" denied the request: no`)
+}
+
+func deniedWith(code int32, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message}}
 }
 
 // queued reconciles as the controller's queue does: after an error it backs off, and the wake-up
 // of the pass is lost.
 func (w *world) queued(until time.Time) (passes int, last error) {
 	w.t.Helper()
-	limiter := backoff()
-	var r reconcile.Request
-	for ; w.now.Before(until); passes++ {
+	limiter, r := w.loop.backoff, reconcile.Request{}
+	r.Name = instance
+	for ; w.now.Before(until) && passes < 3000; passes++ {
 		if err := w.pass(0); err != nil {
 			last, w.now = err, w.now.Add(limiter.When(r))
 			continue
@@ -86,7 +88,7 @@ func TestRejectedEvictionOfPlannedChangeIsRetried(t *testing.T) {
 }
 
 func TestFailedReconcileRetriesWithinSeconds(t *testing.T) {
-	limiter := backoff()
+	limiter := newBackoff(time.Now)
 	var r reconcile.Request
 	if first := limiter.When(r); first != 100*time.Millisecond {
 		t.Errorf("first after %s", first)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -30,16 +29,6 @@ import (
 // short and mostly wait for the API server, whose Priority and Fairness is the limit.
 const maxReconciles = 64
 
-// maxBackoff bounds the backoff of an Interruption whose passes fail, because its pods
-// have last calls.
-const maxBackoff = 5 * time.Second
-
-// backoff is the backoff of an Interruption whose passes fail. It has no rate limit for all
-// of them together, which would hold up those whose deadline is next.
-func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff)
-}
-
 // Register adds the controller to a manager. changedNodes yields the names of nodes whose
 // pods or their owners changed; wanted the names of Interruptions whose hooks or
 // notifications changed, and replaced the instances whose replacements changed.
@@ -63,7 +52,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: maxReconciles, RateLimiter: backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: maxReconciles, RateLimiter: c.backoff}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -60,6 +61,10 @@ type pass struct {
 	plan     drain.Plan
 	update   *status.Update
 	outcome  outcome
+	// drains is set where the steps of the pass evict pods, and reachedEvictions once one did.
+	drains, reachedEvictions bool
+	// sentAtLastCall is set where pods were evicted although an earlier step failed or waits.
+	sentAtLastCall bool
 }
 
 // step makes one thing true and reports whether it is.
@@ -101,9 +106,15 @@ func (p *pass) act(ctx context.Context) error {
 		steps = stepsPaused()
 	case p.decision.Withdrawn, p.facts.nothingLeft(p.decision), p.isLate():
 		steps = []step{restoreNode, complete}
+	default:
+		p.drains = record.Drains(p.decision.Action)
 	}
 	p.requeueForGone()
 	err := p.walk(ctx, steps)
+	if p.outcome.Stage != "" || p.facts.waitsForWindow(p.decision) {
+		p.barrier.expect(p.facts.in.Name, p.plannedAt())
+	}
+	err = errors.Join(err, p.evictAtLastCall(ctx))
 	if !p.decision.Withdrawn && !p.Observe && !apierrors.IsConflict(err) {
 		err = errors.Join(err, p.confirmHooks(ctx))
 	}

@@ -2,7 +2,7 @@ package interruption
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -34,9 +34,7 @@ func awaitPodList(ctx context.Context, p *pass) (bool, error) {
 		limited, cancel := context.WithTimeout(ctx, podListWait)
 		p.Pods.Await(limited, p.facts.nodeName)
 		cancel()
-		if err := p.replan(ctx); err != nil {
-			return false, err
-		}
+		p.replan(ctx)
 	}
 	if !p.facts.podsKnown {
 		if !p.facts.now.Before(p.end()) { // the list may never come
@@ -50,13 +48,10 @@ func awaitPodList(ctx context.Context, p *pass) (bool, error) {
 }
 
 // replan reads the pods again and plans again.
-func (p *pass) replan(ctx context.Context) error {
-	if err := p.observePods(ctx, p.facts, p.decision); err != nil {
-		return fmt.Errorf("observing the pods: %w", err)
-	}
+func (p *pass) replan(ctx context.Context) {
+	p.observePods(ctx, p.facts, p.decision)
 	p.plan = drain.NewPlan(p.facts.forDrain(p.decision, &p.Options))
 	p.update.SetPods(p.pods())
-	return nil
 }
 
 // pods is what the status says about the pods.
@@ -68,8 +63,9 @@ func (p *pass) pods() status.Pods {
 // ends. Before Lifeboat or Karpenter evicts a pod, the status lists all of them: a pod
 // that is gone before it was listed could not be accounted for.
 func evictPods(ctx context.Context, p *pass) (bool, error) {
+	p.reachedEvictions = true
 	if p.plan.Empty() {
-		if node := p.facts.node; node != nil && !p.Pods.Current(node.Name) { // a pod may have come since they were listed
+		if node := p.facts.node; node != nil && !p.facts.podsLive && !p.Pods.Current(node.Name) { // a pod may have come since they were listed
 			p.outcome.wait(p.facts.now.Add(requeueCache), "waits for the watch of the node's pods")
 			return false, nil
 		}
@@ -81,7 +77,7 @@ func evictPods(ctx context.Context, p *pass) (bool, error) {
 		return true, nil // the node lives, or its instance is terminated with the pods that are left
 	}
 	p.requeueForDrain(end)
-	if err := p.evict(ctx); err != nil {
+	if err := p.evict(ctx, p.due()); err != nil {
 		return false, err
 	}
 	_, err := handOver(ctx, p)
@@ -109,19 +105,23 @@ func futureOnly(at, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// evict carries out the verdicts that are due. A pod that cannot be evicted is retried
-// and holds up neither the other pods nor their last calls.
-func (p *pass) evict(ctx context.Context) error {
-	requests := p.due()
-	if err := p.listPods(ctx, requests); err != nil {
+// evict carries out verdicts. A pod that cannot be evicted is retried and holds up neither the
+// other pods nor their last calls. Where the record cannot be written, only pods at their last
+// call are evicted.
+func (p *pass) evict(ctx context.Context, requests []evict.Request) error {
+	unlisted := p.listPods(ctx, requests)
+	var results []evict.Result
+	if unlisted != nil {
 		p.update.RevertEvicted()
-		return err
+		results = p.sendUnrecorded(ctx, p.facts.now, p.unrecorded(ctx, unlisted, requests))
+	} else {
+		results = p.evictor.Send(ctx, p.Client, p.facts.now, requests)
 	}
 	p.outcome.NotEvicted = map[types.UID]string{}
-	for _, r := range p.evictor.Send(ctx, p.Client, p.facts.now, requests) {
+	for _, r := range results {
 		p.evicted(ctx, r)
 	}
-	return ctx.Err()
+	return errors.Join(unlisted, ctx.Err())
 }
 
 // due returns the verdicts to carry out now; pods whose last request timed out come

@@ -28,6 +28,9 @@ func (c *Controller) gates(f *facts, d policy.Decision) []drain.Gate {
 	if f.pause != nil {
 		gates = append(gates, record.PauseGate(f.pause))
 	}
+	if f.barrierWait > 0 {
+		return append(gates, drain.Gate{Why: waitsAtBarrier}) // the other gates are not read yet
+	}
 	if gate, waits := f.replacement.Gate(d); waits {
 		gates = append(gates, gate)
 	}

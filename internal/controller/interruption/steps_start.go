@@ -74,6 +74,14 @@ func (f *facts) waitsForWindow(d policy.Decision) bool {
 	return d.NotBefore.After(f.now) && !f.begun(d)
 }
 
+// plannedAt is when the node will be cordoned, if only its window is waited for; else zero.
+func (p *pass) plannedAt() time.Time {
+	if p.outcome.Stage != "" || !record.Drains(p.decision.Action) {
+		return time.Time{}
+	}
+	return p.decision.NotBefore
+}
+
 // awaitWindow waits for the time at which policy allows the action.
 func awaitWindow(ctx context.Context, p *pass) (bool, error) {
 	if !p.facts.waitsForWindow(p.decision) {

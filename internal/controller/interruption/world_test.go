@@ -63,6 +63,8 @@ type world struct {
 	refuse error
 	// failPatch is its answer to the next status patch.
 	failPatch error
+	// refuses is what the API server refuses, for ever; nil: nothing.
+	refuses *apiRefusal
 	// lives is how many writes the process makes before it is killed; nil: it is not killed.
 	lives *int
 	// informed are the versions that the barrier has seen.
@@ -87,11 +89,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 	}
 	knowKarpenter(scheme)
-	w := &world{t: t, now: start, deletions: map[string]int64{}, asked: map[string]time.Time{}, grace: map[string]int64{}}
+	w := &world{t: t, now: start, refuses: &apiRefusal{}, deletions: map[string]int64{}, asked: map[string]time.Time{}, grace: map[string]int64{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1beta1.Interruption{}).WithIndex(&corev1.Pod{}, "spec.nodeName", nodeOfPod).
 		WithInterceptorFuncs(interceptor.Funcs{
-			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch, Create: w.create, Patch: w.change,
+			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch, Create: w.create, Patch: w.change, List: w.list,
 		}).Build()
 	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -134,8 +136,11 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 	}
 	if !slices.ContainsFunc(records.Items, func(in v1beta1.Interruption) bool {
 		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool { return left.Name == o.GetName() })
-	}) {
+	}) && w.refuses.status == 0 {
 		w.t.Errorf("%s is asked to stop before the record lists it", o.GetName())
+	}
+	if err := w.refuses.of("evict", o); err != nil {
+		return err
 	}
 	if w.refuse != nil {
 		return w.refuse
@@ -152,6 +157,9 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 
 func (w *world) delete(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 	if err := w.dies(); err != nil {
+		return err
+	}
+	if err := w.refuses.of("delete", o); err != nil {
 		return err
 	}
 	if _, ok := o.(*corev1.Pod); !ok {
@@ -172,6 +180,9 @@ func (w *world) delete(ctx context.Context, c client.WithWatch, o client.Object,
 func (w *world) patch(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 	if err := w.failPatch; err != nil {
 		w.failPatch = nil
+		return err
+	}
+	if err := w.refuses.of("patch "+sub, o); err != nil {
 		return err
 	}
 	if err := w.dies(); err != nil {

@@ -74,6 +74,13 @@ func (s *Slots) Acquire(ctx context.Context, cache client.Reader, l *Limit, in *
 	return "", nil
 }
 
+// Release gives back the slots that an Interruption got and cannot use.
+func (s *Slots) Release(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.reserved, func(r reservation, _ time.Time) bool { return r.interruption == name })
+}
+
 func hasPriority(a, b *v1beta1.Interruption) bool {
 	return cmp.Or(cmp.Compare(record.Priority(b, true), record.Priority(a, true)), cmp.Compare(a.Name, b.Name)) < 0
 }

@@ -24,7 +24,7 @@ func (u *Update) setConditions(o Outcome) {
 	switch {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":
-		if u.Drain().StartTime == nil {
+		if u.Drain().StartTime == nil && o.Begun {
 			u.Drain().StartTime = u.drainStart(o.MarkedAt)
 		}
 		u.setDrained(o)

@@ -1,11 +1,13 @@
 package status
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -19,6 +21,7 @@ type Metrics struct {
 	replaced *prometheus.CounterVec
 	ready    prometheus.Histogram
 	doubted  *prometheus.CounterVec
+	refused  *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -26,10 +29,10 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		pods: podsTotal.NewCounters(), refusals: refusalsTotal.NewCounters(), cordon: cordonSeconds.NewHistogram(),
 		drain: drainSeconds.NewHistogram(), finished: finishedTotal.NewCounters(), replaced: replacedTotal.NewCounters(),
-		ready: readySeconds.NewHistogram(), doubted: doubtedTotal.NewCounters(),
+		ready: readySeconds.NewHistogram(), doubted: doubtedTotal.NewCounters(), refused: refusedTotal.NewCounters(),
 	}
 	if err := metric.Register(reg, "the interruption loop",
-		m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready, m.doubted); err != nil {
+		m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready, m.doubted, m.refused); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -40,6 +43,17 @@ func (m *Metrics) Refused() { m.refusals.WithLabelValues("budget").Inc() }
 
 // Busy counts an eviction that an overloaded API server rejected.
 func (m *Metrics) Busy() { m.refusals.WithLabelValues("busy").Inc() }
+
+// WriteRefused counts a write that the API server refuses for good.
+func (m *Metrics) WriteRefused(kind string) {
+	if m == nil {
+		return
+	}
+	if !slices.Contains(writes.Kinds(), kind) {
+		kind = "other"
+	}
+	m.refused.WithLabelValues(kind).Inc()
+}
 
 // count counts what a pass did, after its status is written.
 func (m *Metrics) count(u *Update) {

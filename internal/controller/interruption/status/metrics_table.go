@@ -2,6 +2,7 @@ package status
 
 import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 )
 
@@ -47,11 +48,16 @@ var (
 		Help:   "Times that an interruption began to wait because facts about its instance do not agree, by reason: NodeConflict, Contradicted or Unconfirmed.",
 		Labels: []metric.Label{metric.OneOf("reason", v1beta1.ReasonNodeConflict, v1beta1.ReasonContradicted, v1beta1.ReasonUnconfirmed)},
 	}
+	refusedTotal = metric.Definition{
+		Name: "lifeboat_refused_writes_total", Type: metric.Counter, Unit: "writes",
+		Help:   "Writes of the interruption loop that the API server refused for good, by the kind of the object: an admission policy, a webhook, validation or RBAC refuses them. Evictions do not count.",
+		Labels: []metric.Label{metric.OneOf("kind", append(writes.Kinds(), "other")...)},
+	}
 )
 
 // Definitions are the metrics of this package.
 func Definitions() []metric.Definition {
 	return []metric.Definition{
-		podsTotal, refusalsTotal, cordonSeconds, drainSeconds, finishedTotal, replacedTotal, readySeconds, doubtedTotal,
+		podsTotal, refusalsTotal, cordonSeconds, drainSeconds, finishedTotal, replacedTotal, readySeconds, doubtedTotal, refusedTotal,
 	}
 }

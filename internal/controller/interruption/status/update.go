@@ -82,6 +82,8 @@ type Outcome struct {
 	// MarkedAt is when, as far as this process knows.
 	Marked   mutate.Mark
 	MarkedAt time.Time
+	// Begun is set where that mark is on a node: without a node nothing begins.
+	Begun bool
 	// Evicted are the verdicts that were carried out now.
 	Evicted []drain.Verdict
 	// NotEvicted are the pods whose eviction failed, with the reason.
