@@ -351,7 +351,7 @@ func TestFailedTerminationIsReported(t *testing.T) {
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	ready := w.record().Status.Conditions
-	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1beta1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again every minute" {
+	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1beta1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again at 2026-05-11T08:15:03Z" {
 		t.Errorf("conditions %v", ready)
 	}
 	if len(cloud.asked) != 1 || w.wake != terminateRetry {

@@ -13,9 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -30,8 +32,10 @@ const (
 	// cache of nodes, which they would make much larger.
 	detachRequeue = 2 * time.Second
 	// terminateRetry is when the termination of an instance that is still there is
-	// requested again.
-	terminateRetry = time.Minute
+	// requested again. Each further wait is twice as long, up to maxTerminateRetry: a person has to
+	// change what refuses it.
+	terminateRetry    = time.Minute
+	maxTerminateRetry = time.Hour
 )
 
 // awaitVolumeDetach waits until the volumes of the pods that left are detached, while there
@@ -138,7 +142,7 @@ func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 }
 
 // terminate requests the termination. The intent is written first, so that the request is
-// not repeated at once after a crash. It is repeated each minute until EC2 confirms it. An
+// not repeated at once after a crash. It is repeated with a backoff until EC2 confirms it. An
 // instance of the control plane is never terminated, not even if policy decided before its
 // node got the label.
 func (p *pass) terminate(ctx context.Context) (bool, error) {
@@ -151,7 +155,9 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	}
 	switch last := p.facts.drain().TerminationTime; {
 	case last == nil:
-	case p.facts.now.Before(last.Add(terminateRetry)):
+	case last.Time.Before(record.Begun(&p.facts.was)): // it was requested for an earlier drain
+		p.Drain().TerminationTries = 0
+	case p.facts.now.Before(p.terminateAgainAt(last.Time)):
 		return p.awaitTermination(last.Time, p.facts.drain().TerminationMessage)
 	case p.isTerminating(ctx):
 		p.outcome.terminating, p.Drain().TerminationMessage = true, ""
@@ -166,10 +172,15 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	}
 	at := status.MicroTime(p.facts.now)
 	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""
+	p.Drain().TerminationTries++
 	if err := p.Checkpoint(ctx); err != nil {
 		return false, err
 	}
-	if err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID); err != nil {
+	err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID)
+	if err == nil || cloud.IsDenied(err) || p.Drain().TerminationTries > 1 {
+		writes.Note(ctx, writes.Instance, p.facts.in.Spec.InstanceID, err)
+	}
+	if err != nil {
 		log.FromContext(ctx).Error(err, "terminating the instance")
 		p.Drain().TerminationMessage = status.Clip(fmt.Sprintf("terminating the instance: %v", err))
 		return p.awaitTermination(at.Time, p.Drain().TerminationMessage)
@@ -190,13 +201,22 @@ func (p *pass) mayEnd(ctx context.Context) bool {
 // awaitTermination waits after the request: until the instance is gone or, where the cloud
 // refused, for the next try.
 func (p *pass) awaitTermination(at time.Time, refusal string) (bool, error) {
-	again := at.Add(terminateRetry)
+	again := p.terminateAgainAt(at)
 	if refusal == "" {
 		p.outcome.requeueAt(again)
 		return true, nil
 	}
-	p.outcome.wait(again, refusal+"; tried again every minute")
+	p.outcome.wait(again, fmt.Sprintf("%s; tried again at %s", refusal, again.UTC().Format(time.RFC3339)))
 	return false, nil
+}
+
+// terminateAgainAt is when a termination that was requested at a time is requested again.
+func (p *pass) terminateAgainAt(at time.Time) time.Time {
+	wait := terminateRetry
+	for range min(p.Drain().TerminationTries-1, 6) {
+		wait = min(2*wait, maxTerminateRetry)
+	}
+	return at.Add(wait)
 }
 
 // terminates reports whether Lifeboat has requested the termination for what is decided

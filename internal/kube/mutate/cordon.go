@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -69,7 +73,7 @@ func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 	metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1beta1.AnnotationOriginalState, string(text))
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isOurs)
 	if mark == MarkAtRisk {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: v1beta1.TaintInterrupted, Value: reason, Effect: corev1.TaintEffectPreferNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: v1beta1.TaintInterrupted, Value: taintValue(reason), Effect: corev1.TaintEffectPreferNoSchedule})
 		return n
 	}
 	n.Spec.Unschedulable = true
@@ -77,6 +81,18 @@ func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, v1beta1.LabelExcludeBalancers, balancerLabelValue)
 	}
 	return n
+}
+
+// taintValue returns a kind as the value of a taint, which the API server checks as that of a label. A
+// record of an older schema may have any kind, and the cordon must not be refused because of it.
+func taintValue(kind string) string {
+	safe := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
+			return r
+		}
+		return '-'
+	}, kind)
+	return strings.Trim(safe[:min(len(safe), validation.LabelValueMaxLength)], "-_.")
 }
 
 // IsMarked reports whether the node carries the mark, or a stronger one. A mark of an older

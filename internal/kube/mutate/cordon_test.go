@@ -2,12 +2,14 @@ package mutate
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
@@ -168,5 +170,16 @@ func TestNodeWithAnInvalidAnnotationIsRestored(t *testing.T) {
 	got := Restored(interrupted)
 	if got.Spec.Unschedulable || len(got.Spec.Taints) > 0 || len(got.Labels) > 0 || len(got.Annotations) > 0 {
 		t.Errorf("the node is still marked: %+v", got)
+	}
+}
+
+// The API server checks the value of a taint as that of a label.
+func TestTaintHasValidValueForEveryKind(t *testing.T) {
+	for _, kind := range []string{"SpotInterruption", "a kind/with: signs", "", "-", strings.Repeat("k", 100), "Ä"} {
+		for _, taint := range Marked(&corev1.Node{}, MarkAtRisk, kind).Spec.Taints {
+			if errs := validation.IsValidLabelValue(taint.Value); len(errs) > 0 {
+				t.Errorf("kind %q makes the taint value %q: %v", kind, taint.Value, errs)
+			}
+		}
 	}
 }

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// retryHandover is when a handover that failed is retried, and maxHandovers how
-	// often.
-	retryHandover = 2 * time.Second
-	maxHandovers  = 10
+	// retryHandover is when a handover that failed is retried. Each further wait is twice as long,
+	// up to maxRetryHandover: as long as the NodeClaim exists, Karpenter does not end the node.
+	retryHandover    = 2 * time.Second
+	maxRetryHandover = time.Minute
 )
 
 // HandOver deletes the NodeClaim of the interrupted node if that is due, so that
@@ -95,7 +95,11 @@ func (r *Replacer) isHandoverDue(in Input, plan drain.Plan, done bool, p Progres
 	if !r.isKarpenters(in) {
 		return false
 	}
-	if h := p.Drain().NodeClaimDeletion; h != nil && (h.DeletedTime != nil && !r.isForwardDue(in, h) || h.Tries >= maxHandovers) {
+	if h := p.Drain().NodeClaimDeletion; h != nil && h.DeletedTime != nil && !r.isForwardDue(in, h) {
+		return false
+	}
+	if at := r.Memory.handoverRetry(in.instanceID()); at.After(in.Now) {
+		p.RequeueAt(at)
 		return false
 	}
 	if !done && slices.ContainsFunc(in.Decision.Hooks, func(h v1beta1.Hook) bool { return h.When == v1beta1.HookAfterDrain }) {
@@ -159,8 +163,19 @@ func (r *Replacer) deleteClaim(ctx context.Context, in Input, claim *replacement
 		log.FromContext(ctx).Error(err, "handing over")
 		h.Tries++
 		h.Message = status.Clip(err.Error())
-		p.RequeueAt(in.Now.Add(retryHandover))
+		again := in.Now.Add(handoverBackoff(h.Tries))
+		r.Memory.retryHandoverAt(in.instanceID(), again, in.Now)
+		p.RequeueAt(again)
 	}
+}
+
+// handoverBackoff is how long to wait after a number of tries that failed.
+func handoverBackoff(tries int32) time.Duration {
+	wait := retryHandover
+	for range min(tries-1, 5) {
+		wait = min(2*wait, maxRetryHandover)
+	}
+	return wait
 }
 
 func (r *Replacer) endClaim(ctx context.Context, in Input, claim *replacement.Claim) error {

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -30,6 +31,25 @@ type Reservations struct {
 	instances map[string]reservedInstance
 	// detached is when an instance was last taken out of its group.
 	detached map[string]time.Time
+	// handovers is when a handover that failed is retried, by interrupted instance.
+	handovers map[string]time.Time
+}
+
+// handoverRetry is when the handover of an instance is retried; zero: nothing is known to have failed.
+func (r *Reservations) handoverRetry(instanceID string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handovers[instanceID]
+}
+
+func (r *Reservations) retryHandoverAt(instanceID string, at, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.handovers, func(_ string, at time.Time) bool { return at.Before(now) })
+	if r.handovers == nil {
+		r.handovers = map[string]time.Time{}
+	}
+	r.handovers[instanceID] = at
 }
 
 type reservedInstance struct {
