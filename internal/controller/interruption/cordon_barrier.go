@@ -147,7 +147,7 @@ func (b *cordonBarrier) forget(name string) {
 
 // wait returns how long the drain of an Interruption waits before it looks again;
 // zero: the barrier is open. isNew is set where it asks for the first time, and waits. received is when
-// its notice was received: a restart of this process does not start the timeout again. isCordoned reads
+// it began to wait at the latest: a restart of this process does not start the timeout again. isCordoned reads
 // the node cache.
 func (b *cordonBarrier) wait(name string, received, now time.Time, isCordoned func(name string) bool) (wait time.Duration, isNew bool) {
 	b.mu.Lock()

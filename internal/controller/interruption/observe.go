@@ -218,10 +218,22 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 	if f.node == nil || f.draining() {
 		return 0, false
 	}
-	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) bool {
+	return c.barrier.wait(f.in.Name, f.barrierSince(d), f.now, func(instanceID string) bool {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
 		return corroborate.IgnoreConflict(err) == nil && (node == nil || mutate.IsMarked(node, mutate.MarkInterrupted))
 	})
+}
+
+// barrierSince is when the drain began to wait at the barrier, also if this process was restarted since.
+// A planned change is received long before.
+func (f *facts) barrierSince(d policy.Decision) time.Time {
+	switch begun := record.Begun(&f.was); {
+	case !begun.IsZero():
+		return begun
+	case notice.IsFirm(d.Notice.Deadline):
+		return d.Notice.ReceivedTime.Time
+	}
+	return f.now
 }
 
 // drain is the drain as it is written, for reading.

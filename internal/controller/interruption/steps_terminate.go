@@ -155,7 +155,7 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	}
 	switch last := p.facts.drain().TerminationTime; {
 	case last == nil:
-	case last.Time.Before(record.Begun(&p.facts.was)): // it was requested for an earlier drain
+	case last.Add(terminateRetry).Before(record.Begun(&p.facts.was)): // it was requested for an earlier drain
 		p.Drain().TerminationTries = 0
 	case p.facts.now.Before(p.terminateAgainAt(last.Time)):
 		return p.awaitTermination(last.Time, p.facts.drain().TerminationMessage)
