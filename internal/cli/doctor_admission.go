@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/installed"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/rejection"
 )
 
 // admissionPolicies checks that the chart's admission policies exist, are those of this
@@ -117,6 +118,8 @@ func verdict(policy string, err error) *finding.Finding {
 		f = admission.Ineffective(policy)
 	case strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s'", policy)):
 		return nil
+	case rejection.ByAdmission(err):
+		f = admission.Masked(policy, err)
 	default:
 		f = admission.Untried(policy, err)
 	}

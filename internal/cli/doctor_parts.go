@@ -30,6 +30,7 @@ func (d *doctorRun) groups() []checkGroup {
 		{"node groups", d.nodeGroups, false},
 		{"agents", d.agents, false},
 		{"admission policies", d.admissionPolicies, false},
+		{"writes of the controller", d.writes, false},
 		{"workloads", d.workloads, false},
 	}
 	if d.flags.probe {

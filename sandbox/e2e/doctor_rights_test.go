@@ -63,7 +63,7 @@ var doctorRights = map[string][]string{
 }
 
 // unchecked are the findings about what could not be checked.
-var unchecked = []string{"part-not-checked", "lifeboat-not-checked", "role-not-checked", "admission-policy-not-tried"}
+var unchecked = []string{"part-not-checked", "lifeboat-not-checked", "role-not-checked", "admission-policy-not-tried", "write-not-tried"}
 
 // withoutEffect are permissions that change no verdict: other answers are used instead.
 var withoutEffect = []string{"/serviceaccounts get"}

@@ -28,11 +28,13 @@ const (
 	FlowMissing   = "flow-schema-missing"
 	GuardAccount  = "karpenter-guard-account"
 	GuardNoClock  = "karpenter-guard-no-clock"
+	Refused       = "write-refused"
+	NotWritten    = "write-not-tried"
 )
 
 // IDs returns the ids of all findings.
 func IDs() []string {
-	return []string{PolicyMissing, PolicyChanged, PolicyUnbound, NotInForce, NotTried, FlowMissing, GuardAccount, GuardNoClock}
+	return []string{PolicyMissing, PolicyChanged, PolicyUnbound, NotInForce, NotTried, FlowMissing, GuardAccount, GuardNoClock, Refused, NotWritten}
 }
 
 // The policies of the chart.
@@ -217,6 +219,33 @@ func Ineffective(name string) finding.Finding {
 		Severity: finding.Broken, ID: NotInForce, Object: "validatingadmissionpolicy " + name,
 		Problem: "the API server accepted a test request that the policy must refuse: " + effects[name],
 		Fix:     "kubectl get validatingadmissionpolicy,validatingadmissionpolicybinding -o yaml shows what is there; " + fix,
+	}
+}
+
+// WriteRefused returns the finding about something that Lifeboat writes for an interruption, and that
+// admission refuses. The API server's answer names what refuses it.
+func WriteRefused(object string, err error) finding.Finding {
+	return finding.Finding{
+		Severity: finding.Broken, ID: Refused, Object: object,
+		Problem: fmt.Sprintf("the API server refuses what Lifeboat writes for an interruption, so that only the last call protects its pods: %v", err),
+		Fix:     "exempt the service account lifeboat-system:lifeboat-controller in the policy or the webhook that the answer names",
+	}
+}
+
+// WriteNotTried returns the finding about writes that the user could not try.
+func WriteNotTried(object string, err error) finding.Finding {
+	return finding.Finding{
+		Severity: finding.Info, ID: NotWritten, Object: object,
+		Problem: fmt.Sprintf("whether the API server accepts what Lifeboat writes is not known: %v", err),
+		Fix:     "run the doctor as a user who may impersonate Lifeboat's ServiceAccounts, such as an administrator",
+	}
+}
+
+// Masked returns the finding about a policy whose test request something else refused.
+func Masked(name string, err error) finding.Finding {
+	return finding.Finding{
+		Severity: finding.Info, ID: NotTried, Object: "validatingadmissionpolicy " + name,
+		Problem: fmt.Sprintf("another policy or webhook refused the test request, so only the policy's content is checked: %v", err),
 	}
 }
 
