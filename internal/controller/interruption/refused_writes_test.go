@@ -83,7 +83,7 @@ func replacing(t *testing.T) *world {
 	})).world
 }
 
-// Whatever the API server refuses for ever: every pod is asked to leave by its last call, which is
+// Whatever the API server refuses: every pod is asked to leave by its last call, which is
 // 80 s after the notice.
 func TestPodsAreAskedByLastCallWhateverIsRefused(t *testing.T) {
 	for _, c := range []struct {
@@ -215,7 +215,7 @@ func TestRefusedWriteIsShown(t *testing.T) {
 				t.Errorf("condition %+v", cond)
 			}
 			if needs := record.Needs(in, "lifeboat", w.now); len(needs) != 1 || !strings.Contains(needs[0].Why, deniedByPolicy) {
-				t.Errorf("a person is told %+v", needs)
+				t.Errorf("a person reads %+v", needs)
 			}
 			w.refuses.requests = nil // a person has changed the policy
 			for range 5 {

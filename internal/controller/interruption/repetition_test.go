@@ -45,7 +45,7 @@ func TestRefusedTerminationBacksOffAndNeedsAPerson(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	if needs := record.Needs(in, "lifeboat", w.now); len(needs) != 1 || !strings.Contains(needs[0].Why, "termination protection") {
-		t.Errorf("a person is told %+v", needs)
+		t.Errorf("a person reads %+v", needs)
 	}
 	ec2.err = nil // a person has ended the protection
 	w.runUntil(w.now.Add(62 * time.Minute))
@@ -126,7 +126,7 @@ func TestPlannedDrainsOfOneWindowShareTheBarrier(t *testing.T) {
 	}
 }
 
-// A drain that waits for a slot holds up nobody.
+// A drain that waits for a slot holds up no other.
 func TestQueuedDrainHoldsNoBarrier(t *testing.T) {
 	due := start.Add(30 * time.Hour)
 	w := fleet(t, 3, team(func(s *v1beta1.InterruptionPolicySpec) {

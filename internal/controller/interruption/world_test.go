@@ -63,7 +63,7 @@ type world struct {
 	refuse error
 	// failPatch is its answer to the next status patch.
 	failPatch error
-	// refuses is what the API server refuses, for ever; nil: nothing.
+	// refuses is what the API server refuses, each time.
 	refuses *apiRefusal
 	// lives is how many writes the process makes before it is killed; nil: it is not killed.
 	lives *int
