@@ -27,7 +27,7 @@ const maxPoolsTried = 20
 
 // writes sends what the controller writes for an interruption as dry runs, for a node of each pool.
 func (d *doctorRun) writes(ctx context.Context) ([]finding.Finding, error) {
-	if d.kube == nil || d.kube.as == nil || d.lifeboat == nil || d.lifeboat.Controller == nil {
+	if d.kube == nil || d.kube.as == nil || d.lifeboat == nil || d.lifeboat.CRDsMissing {
 		return nil, nil
 	}
 	as, err := d.kube.asController()

@@ -62,7 +62,7 @@ func TestPolicyThatRefusesTheCordonCostsNoGrace(t *testing.T) {
 	if out, _ := r.cli("status"); !strings.Contains(out, platformNodes) {
 		t.Errorf("lifeboat status does not name the policy:\n%s", out)
 	}
-	if out, _ := r.cli("doctor"); !strings.Contains(out, "write-refused") || !strings.Contains(out, platformNodes) || strings.Contains(out, "Nothing is broken") {
+	if out, _ := r.cli("doctor"); !strings.Contains(out, "write-refused") || !strings.Contains(out, "BROKEN") || !strings.Contains(out, platformNodes) {
 		t.Errorf("lifeboat doctor does not name the policy:\n%s", out)
 	}
 	for _, pod := range pods {
