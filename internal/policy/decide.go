@@ -35,7 +35,7 @@ type Facts struct {
 	Approval *v1beta1.UserAction
 	// Begun is when the drain began to serve the subject BegunFor; zero: none has begun. BegunFor is
 	// also set for a node that is only cordoned or marked, and BegunDeadline was the deadline then. An
-	// empty BegunFor with a Begun stands for whatever decides.
+	// empty BegunFor with a Begun matches what decides.
 	Begun         time.Time
 	BegunFor      string
 	BegunDeadline *v1beta1.Deadline

@@ -10,7 +10,7 @@ import (
 
 // machineEnd returns the deadline of a drain or cordon, and when to decide again about it. own is that
 // of what decides. The machine ends at the earliest time that any standing notice states firmly,
-// whoever decides. A person's request can only ask for more haste than that.
+// no matter which notice decides. A person's request can only ask for more haste than that.
 func machineEnd(f Facts, ruling v1beta1.Notice, own *v1beta1.Deadline, standing []v1beta1.Notice) (*v1beta1.Deadline, time.Time) {
 	var firm []v1beta1.Notice
 	var next time.Time

@@ -34,6 +34,8 @@ var packagesOffPath = map[string]string{
 // reader of the path need not open them.
 var filesOffPath = map[string]string{
 	"internal/record/observe.go":                               "only with mode Observe",
+	"internal/kube/mutate/disrupt.go":                          "only for pods that are deleted, and not evicted",
+	"internal/policy/end.go":                                   "when the machine ends, over all notices: a minimum",
 	"internal/controller/interruption/backoff.go":              "only where passes fail",
 	"internal/controller/interruption/last_call.go":            "only where a step before the evictions fails or waits at a last call",
 	"internal/controller/interruption/refusals.go":             "only where the API server refuses a write",

@@ -20,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// job is a Job with one pod that runs for ever, and is killed at the end of its grace. One failure of
+// job is a Job with one pod that runs permanently, and is killed at the end of its grace. One failure of
 // a pod ends the Job, except a disruption.
 func job(name string, grace int64, mode batchv1.CompletionMode) *batchv1.Job {
 	none, one, replacement := int32(0), int32(1), batchv1.Failed
