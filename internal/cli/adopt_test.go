@@ -104,7 +104,7 @@ func (e *cutOver) queue() string { return describeKarpenter(e.deployment()).Queu
 
 func (e *cutOver) adopt(args ...string) result {
 	e.t.Helper()
-	r := e.run(e.t.Context(), append(append([]string{"adopt", "karpenter"}, args...), "--sandbox", "--cluster", "prod")...)
+	r := e.run(e.t.Context(), append(append([]string{"adopt", "karpenter"}, args...), "--sandbox=default", "--cluster", "prod")...)
 	r.out = strings.ReplaceAll(r.out, e.url, "https://sqs")
 	return r
 }

@@ -25,10 +25,10 @@ func TestCtrlCCancelsPrompt(t *testing.T) {
 		asks string
 		of   func(t *testing.T) *harness
 	}{
-		"before AWS resources are changed": {[]string{"aws", "setup", "--sandbox", "--cluster", "prod"}, "Continue?", func(t *testing.T) *harness {
+		"before AWS resources are changed": {[]string{"aws", "setup", "--sandbox=default", "--cluster", "prod"}, "Continue?", func(t *testing.T) *harness {
 			return newAWSAccount(t).harness
 		}},
-		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox"}, "Which?", func(t *testing.T) *harness {
+		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox=default"}, "Which?", func(t *testing.T) *harness {
 			_, h, _ := spotCluster(t)
 			return h
 		}},

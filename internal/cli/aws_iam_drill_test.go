@@ -50,7 +50,7 @@ func TestDrillRoleInterruptsOnlyNodesOfCluster(t *testing.T) {
 	} {
 		id := e.spot(tc.tags)
 		e.cluster = fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id))
-		r := e.run(t.Context(), "interrupt", id, "--sandbox", "--fis-role-arn", role.ARN)
+		r := e.run(t.Context(), "interrupt", id, "--sandbox=default", "--fis-role-arn", role.ARN)
 		if r.code != tc.code || !strings.Contains(r.err, tc.want) {
 			t.Errorf("tags %v: exit code %d: %s%s", tc.tags, r.code, r.out, r.err)
 		}
@@ -87,7 +87,7 @@ func TestDrillRoleIsCorrectedButNotTakenOver(t *testing.T) {
 	if _, err := state.CreateRole("lifeboat-drill-dev", "", "{}", nil); err != nil {
 		t.Fatal(err)
 	}
-	r := e.run(t.Context(), "aws", "iam", "--sandbox", "--cluster", "dev", "--role", "fis", "--create")
+	r := e.run(t.Context(), "aws", "iam", "--sandbox=default", "--cluster", "dev", "--role", "fis", "--create")
 	if other, _ := state.Role("lifeboat-drill-dev"); r.code != ExitFailed || !strings.Contains(r.err, "nothing was changed") || other.Trust != "{}" {
 		t.Errorf("a role of another owner: exit code %d, trust %s: %s", r.code, other.Trust, r.err)
 	}

@@ -23,7 +23,7 @@ import (
 // awsFor runs an aws command for a cluster.
 func (e *awsAccount) awsFor(cluster string, args ...string) result {
 	e.t.Helper()
-	return e.run(e.t.Context(), append(append([]string{"aws"}, args...), "--sandbox", "--cluster", cluster)...)
+	return e.run(e.t.Context(), append(append([]string{"aws"}, args...), "--sandbox=default", "--cluster", cluster)...)
 }
 
 // publish publishes to a topic as an identity of the account.

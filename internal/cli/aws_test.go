@@ -51,7 +51,7 @@ func atEndpoint(t *testing.T, url string) *harness {
 // aws runs an aws command for the cluster prod.
 func (e *awsAccount) aws(args ...string) result {
 	e.t.Helper()
-	r := e.run(e.t.Context(), append(append([]string{"aws"}, args...), "--sandbox", "--cluster", "prod")...)
+	r := e.run(e.t.Context(), append(append([]string{"aws"}, args...), "--sandbox=default", "--cluster", "prod")...)
 	r.out, r.err = strings.ReplaceAll(r.out, e.url, "https://sqs"), strings.ReplaceAll(r.err, e.url, "https://sqs")
 	return r
 }
@@ -280,13 +280,13 @@ func refusing(t *testing.T, code, message string) *harness {
 
 func TestAWSErrorsHaveANextStep(t *testing.T) {
 	r := refusing(t, "AccessDenied", "Access to the resource https://sqs.us-east-1.amazonaws.com/ is denied.").
-		run(t.Context(), "aws", "plan", "--sandbox", "--cluster", "prod")
+		run(t.Context(), "aws", "plan", "--sandbox=default", "--cluster", "prod")
 	for _, want := range []string{"queue lifeboat-prod: getting the queue's URL", "lack the permission sqs:GetQueueUrl", "aws iam --role setup"} {
 		if r.code != ExitFailed || !strings.Contains(r.err, want) {
 			t.Errorf("denied: exit code %d, want %q in\n%s", r.code, want, r.err)
 		}
 	}
-	r = atEndpoint(t, "http://127.0.0.1:1").run(t.Context(), "aws", "plan", "--sandbox", "--cluster", "prod")
+	r = atEndpoint(t, "http://127.0.0.1:1").run(t.Context(), "aws", "plan", "--sandbox=default", "--cluster", "prod")
 	if r.code != ExitFailed || !strings.Contains(r.err, "AWS does not answer") {
 		t.Errorf("unreachable: exit code %d\n%s", r.code, r.err)
 	}

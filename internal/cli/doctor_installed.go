@@ -25,6 +25,10 @@ const clusterNotChecked = "cluster-not-checked"
 // componentLabel names the part of Lifeboat's chart that a pod belongs to.
 const componentLabel = "app.kubernetes.io/component"
 
+// helmRelease is the annotation that Helm sets on the objects of a release
+// (helm.sh/helm/v4/pkg/action/validate.go).
+const helmRelease = "meta.helm.sh/release-name"
+
 // readInstallation reads what the cluster says about Lifeboat. A part that cannot be
 // read is a finding, and the others go on.
 func (d *doctorRun) readInstallation(ctx context.Context) {
@@ -46,10 +50,12 @@ func (d *doctorRun) readInstallation(ctx context.Context) {
 			d.lifeboat.Failed = append(d.lifeboat.Failed, doctor.Unread{Part: part.part, Err: err})
 		}
 	}
-	// The account tells which command installs what is missing. If it cannot be read, the
-	// controller of the same chart tells that.
-	found, err := d.kube.findController(ctx, &corev1.ServiceAccount{})
+	// A ServiceAccount without Helm's annotation does not belong to a release: the sandbox makes one
+	// for its process. If the account cannot be read, the controller of the same chart tells.
+	var account corev1.ServiceAccount
+	found, err := d.kube.findController(ctx, &account)
 	d.lifeboat.Account = found || err != nil && d.lifeboat.Controller != nil
+	d.lifeboat.Release = account.Annotations[helmRelease] != "" || d.lifeboat.Controller != nil
 	if text := d.lifeboat.Summary(d.now()); text != "" {
 		d.notes = append(d.notes, text)
 	}

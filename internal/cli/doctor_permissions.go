@@ -72,7 +72,7 @@ func (c *cluster) get(ctx context.Context, name string, into client.Object) erro
 // controllerPermissions checks that the controller's ServiceAccount has every permission that the chart
 // grants, and those that the policies need, if they are read. It checks nothing if the chart is not installed.
 func (d *doctorRun) controllerPermissions(ctx context.Context) ([]finding.Finding, error) {
-	if d.kube == nil || d.kube.as == nil || !d.lifeboat.Account {
+	if d.kube == nil || d.kube.as == nil || !d.lifeboat.Release {
 		return nil, nil
 	}
 	required, err := installed.Required(installed.Uses{

@@ -25,7 +25,7 @@ import (
 // doctor runs the command doctor for the cluster prod.
 func (e *awsAccount) doctor(args ...string) result {
 	e.t.Helper()
-	r := e.run(e.t.Context(), append([]string{"doctor", "--sandbox", "--cluster", "prod"}, args...)...)
+	r := e.run(e.t.Context(), append([]string{"doctor", "--sandbox=default", "--cluster", "prod"}, args...)...)
 	r.out, r.err = strings.ReplaceAll(r.out, e.url, "https://sqs"), strings.ReplaceAll(r.err, e.url, "https://sqs")
 	return r
 }
@@ -40,7 +40,7 @@ func newBrokenAccount(t *testing.T) *awsAccount {
 
 func TestDoctorFindsNothing(t *testing.T) {
 	r := newBrokenAccount(t).doctor()
-	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll checks passed: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
+	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\nLifeboat runs as a process of the sandbox.\n\nAll checks passed: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -167,7 +167,6 @@ func TestDoctorOffline(t *testing.T) {
 		"an empty directory":  {"", []string{"--offline", "-f", t.TempDir()}, 3, "no file to check"},
 		"a glob":              {"", []string{"--offline", "-f", filepath.Join(dir, "op*.json")}, 3, "NOT-UNDERSTOOD"},
 		"an idle glob":        {"", []string{"--offline", "-f", filepath.Join(dir, "*.none")}, 3, "no file to check"},
-		"a sandbox's name":    {"", []string{"--sandbox", "holdout"}, 2, "write --sandbox=holdout"},
 		"a strange severity":  {"", []string{"--offline", "-f", open, "--fail-on", "bad"}, 2, "--fail-on"},
 		"unknown is accepted": {"", []string{"--offline", "-f", open, "--fail-on", "broken"}, 0, "NOT-UNDERSTOOD"},
 		"no file":             {"", []string{"--offline"}, 2, "add -f FILE"},

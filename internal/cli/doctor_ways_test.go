@@ -163,7 +163,7 @@ func TestWaysToBreakTheWiring(t *testing.T) {
 // findings runs the doctor, and returns id and fix of each finding.
 func (w *wiringToBreak) findings(ctx context.Context) [][2]string {
 	w.t.Helper()
-	r := w.run(ctx, "doctor", "--sandbox", "--cluster", "prod", "-o", "json")
+	r := w.run(ctx, "doctor", "--sandbox=default", "--cluster", "prod", "-o", "json")
 	var report doctorReport
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
 		w.t.Fatalf("%v:\n%s%s", err, r.out, r.err)

@@ -134,7 +134,7 @@ func TestWrongUsage(t *testing.T) {
 		{"plan a --nonsense", ExitUsage, "unknown flag: --nonsense; see lifeboat plan --help"},
 		{"watch -o yaml", ExitUsage, "use -o text or -o json"},
 		{"nodegroup list -o wide", ExitUsage, "use -o text, -o json, -o yaml or -o name"},
-		{"watch --sandbox --context prod", ExitUsage, "remove --sandbox, or --context"},
+		{"watch --sandbox dead --context prod", ExitUsage, "remove --sandbox, or remove --context"},
 		{"plan " + nodeName + " --kind spott", ExitUsage, "write one of spot, rebalance, scheduled, health,"},
 		{"plan " + nodeName + " --in -3m", ExitUsage, "such as 12d, 2h or 2m"},
 		{"plan " + nodeName + " --margin -3s", ExitUsage, "cannot be negative"},

@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 )
 
 // fleetRequests is how many clusters are read at the same time.
@@ -47,7 +48,7 @@ func (f fleetFlags) given() bool { return f.all || len(f.contexts) > 0 }
 // fleetStatus shows one line for each cluster, and what waits for a person in all of them.
 func (s *session) fleetStatus(ctx context.Context, f fleetFlags) error {
 	if s.flags.Sandbox != "" || s.flags.Overrides.CurrentContext != "" || f.all && len(f.contexts) > 0 {
-		return usageErrorf("write one of --context, --contexts, --all-contexts and --sandbox")
+		return usageErrorf("write one of --context, --contexts, --all-contexts and --sandbox (or its variable %s)", sandboxstate.NameEnv)
 	}
 	names := f.contexts
 	if slices.Contains(names, "") {

@@ -83,7 +83,7 @@ func TestFleetFlags(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	for _, args := range [][]string{
-		{"--contexts", "a", "--all-contexts"}, {"--contexts", "a", "--context", "b"}, {"--all-contexts", "--sandbox"},
+		{"--contexts", "a", "--all-contexts"}, {"--contexts", "a", "--context", "b"}, {"--all-contexts", "--sandbox=default"},
 	} {
 		if r := fleetOf(t, nil, args...); r.code != ExitUsage || !strings.Contains(r.err, "write one of") {
 			t.Errorf("%v: exit code %d\n%s", args, r.code, r.err)

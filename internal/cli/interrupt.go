@@ -69,7 +69,8 @@ func newInterrupt(s *session) *cobra.Command {
 		Short: "Interrupt nodes on purpose, for real or as a drill",
 		Long:  interruptHelp,
 		Example: `  # Reclaim a node of the sandbox and follow its drain
-  lifeboat interrupt --sandbox ip-10-0-1-5.ec2.internal --watch
+  eval "$(lifeboat sandbox env)"
+  lifeboat interrupt ip-10-0-1-5.ec2.internal --watch
 
   # Choose from the spot nodes, and reclaim them for real, with the notice in 30 s
   lifeboat interrupt --interactive --delay 30s --fis-role-arn arn:aws:iam::123456789012:role/fis

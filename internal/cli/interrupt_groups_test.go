@@ -26,7 +26,7 @@ func TestInterruptViaFISInBatches(t *testing.T) {
 		nodes = append(nodes, node(names[i], "aws:///us-east-1a/"+ids[i]))
 	}
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, nodes...)}
-	if r := h.run(t.Context(), append([]string{"interrupt", "--sandbox"}, names...)...); r.code != ExitOK {
+	if r := h.run(t.Context(), append([]string{"interrupt", "--sandbox=default"}, names...)...); r.code != ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
 	got := e.warnings()
@@ -55,7 +55,7 @@ func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 	plain := e.launch(t, nil)
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{},
 		node("gpu-a", "aws:///us-east-1a/"+launched[0].ID), node("gpu-b", "aws:///us-east-1a/"+launched[1].ID), node("plain", "aws:///us-east-1a/"+plain))}
-	r := h.run(t.Context(), "interrupt", "gpu-a", "--sandbox", "--kind", "capacity-block", "--in", "10m")
+	r := h.run(t.Context(), "interrupt", "gpu-a", "--sandbox=default", "--kind", "capacity-block", "--in", "10m")
 	if r.code != ExitOK || !strings.Contains(r.out, "gpu-a") || !strings.Contains(r.out, "gpu-b") {
 		t.Fatalf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
@@ -63,7 +63,7 @@ func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(got[0], `"capacity-reservation-id":"`+block+`","end-date":"2026-05-11T08:54:02Z"`) {
 		t.Errorf("sent %v", got)
 	}
-	r = h.run(t.Context(), "interrupt", "plain", "--sandbox", "--kind", "capacity-block")
+	r = h.run(t.Context(), "interrupt", "plain", "--sandbox=default", "--kind", "capacity-block")
 	if r.code != ExitFailed || !strings.Contains(r.err, "does not run in a Capacity Block") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}

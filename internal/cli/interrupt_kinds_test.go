@@ -43,7 +43,7 @@ func TestInterruptSendsNoticeFromFlags(t *testing.T) {
 		"--kind scheduled --dry-run -o json --in 2h --until completed": nil,
 	} {
 		t.Run(args, func(t *testing.T) {
-			r := h.run(t.Context(), append([]string{"interrupt", nodeName, "--sandbox"}, strings.Fields(args)...)...)
+			r := h.run(t.Context(), append([]string{"interrupt", nodeName, "--sandbox=default"}, strings.Fields(args)...)...)
 			if r.code != ExitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.err)
 			}
@@ -70,7 +70,7 @@ func TestInterruptDryRunPrintsTemplate(t *testing.T) {
 	e := newEmulated(t)
 	id := e.launch(t, &ec2.SpotOptions{})
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id))}
-	r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "--delay", "30s", "--dry-run")
+	r := h.run(t.Context(), "interrupt", nodeName, "--sandbox=default", "--delay", "30s", "--dry-run")
 	if r.code != ExitOK || len(e.warnings()) != 0 {
 		t.Fatalf("exit code %d, warned of %v: %s", r.code, e.warnings(), r.err)
 	}
@@ -124,7 +124,7 @@ func TestInterruptInteractive(t *testing.T) {
 		{"\n", ExitUsage, nil, "nothing was chosen"},
 	} {
 		h.stdin = c.stdin
-		r := h.run(t.Context(), "interrupt", "--sandbox", "--interactive", "--via", "queue")
+		r := h.run(t.Context(), "interrupt", "--sandbox=default", "--interactive", "--via", "queue")
 		if r.code != c.code || !strings.Contains(r.err, c.says) || strings.Contains(r.err, "node-b") {
 			t.Errorf("%q: exit code %d: %s", c.stdin, r.code, r.err)
 		}
@@ -192,7 +192,7 @@ func TestInterruptReportsDistantChange(t *testing.T) {
 	s := &script{states: []*v1beta1.Interruption{nil, scheduled("n", false)}}
 	s.states[0] = interruption(spotNotice("old", time.Hour))
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
-	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "completed")
+	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox=default", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "completed")
 	want := nodeName + " is Scheduled: waits for its time, which comes at 2026-05-23T07:14:02Z\nnothing happens to it until then; run `lifeboat watch " + nodeName + "`"
 	if r.code != ExitOK || !strings.Contains(r.out, want) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
@@ -203,7 +203,7 @@ func TestInterruptClosesChange(t *testing.T) {
 	e := newEmulated(t)
 	s := &script{states: []*v1beta1.Interruption{scheduled("n1", false), scheduled("n1", false), scheduled("n2", true)}}
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
-	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--cancel", "--wait")
+	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox=default", "--kind", "scheduled", "--cancel", "--wait")
 	if r.code != ExitOK || !strings.Contains(r.out, nodeName+" is Cancelled") {
 		t.Fatalf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
@@ -230,7 +230,7 @@ func TestInterruptWithNothingToClose(t *testing.T) {
 		"not a drill": {interruption(spotNotice("x", time.Minute))},
 	} {
 		h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, append(twoNodes(), records...)...)}
-		r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "--kind", "scheduled", "--cancel")
+		r := h.run(t.Context(), "interrupt", nodeName, "--sandbox=default", "--kind", "scheduled", "--cancel")
 		if r.code != ExitFailed || !strings.Contains(r.err, "no drill of kind ScheduledChange is open for "+nodeName) {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}
@@ -261,7 +261,7 @@ func TestInterruptRebalanceIsCancelledByCtrlC(t *testing.T) {
 		}
 		return list.Experiments[0].State.Status
 	}
-	r := h.run(ctx, "interrupt", nodeName, "--sandbox", "--kind", "rebalance", "--via", "fis", "--watch")
+	r := h.run(ctx, "interrupt", nodeName, "--sandbox=default", "--kind", "rebalance", "--via", "fis", "--watch")
 	if r.code != ExitInterrupted || !strings.Contains(r.err, "was stopped before its notice") || !strings.Contains(r.out, "the interruption notice follows in about 13m") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}

@@ -111,7 +111,7 @@ func TestInterruptViaFIS(t *testing.T) {
 	e := newEmulated(t)
 	id := e.launch(t, &ec2.SpotOptions{})
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id))}
-	r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "-o", "json")
+	r := h.run(t.Context(), "interrupt", nodeName, "--sandbox=default", "-o", "json")
 	if r.code != ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
@@ -140,7 +140,7 @@ func TestInterruptRejectsTargetsFISCannotInterrupt(t *testing.T) {
 		nodeName: nodeName + " (" + id + ") is not a spot instance but on-demand",
 		missing:  missing,
 	} {
-		r := h.run(t.Context(), "interrupt", arg, "--sandbox")
+		r := h.run(t.Context(), "interrupt", arg, "--sandbox=default")
 		if r.code != ExitFailed || !strings.Contains(r.err, want) || !strings.Contains(r.err, "--via queue") {
 			t.Errorf("%s: exit code %d: %s", arg, r.code, r.err)
 		}
@@ -158,7 +158,7 @@ func TestInterruptViaQueue(t *testing.T) {
 		"rebalance": `"detail-type":"EC2 Instance Rebalance Recommendation"`,
 	} {
 		t.Run(kind, func(t *testing.T) {
-			r := h.run(t.Context(), "interrupt", nodeName, otherNode, nodeName, "--sandbox", "--kind", kind, "--via", "queue")
+			r := h.run(t.Context(), "interrupt", nodeName, otherNode, nodeName, "--sandbox=default", "--kind", kind, "--via", "queue")
 			if r.code != ExitOK || !strings.Contains(r.out, "nothing is reclaimed") {
 				t.Fatalf("exit code %d: %s%s", r.code, r.out, r.err)
 			}
@@ -190,7 +190,7 @@ func TestDrillPermissionInCluster(t *testing.T) {
 	for name, objects := range map[string][]client.Object{"no Lease yet": nil, "with permits of earlier drills": {old}} {
 		t.Run(name, func(t *testing.T) {
 			h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, append(objects, twoNodes()...)...)}
-			r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "--via", "queue", "--end-instance", "-o", "json")
+			r := h.run(t.Context(), "interrupt", nodeName, "--sandbox=default", "--via", "queue", "--end-instance", "-o", "json")
 			var done interrupted
 			if err := json.Unmarshal([]byte(r.out), &done); err != nil || r.code != ExitOK {
 				t.Fatalf("exit code %d: %s%s", r.code, r.out, r.err)
@@ -259,7 +259,7 @@ func TestInterruptWatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &script{all: true, states: []*v1beta1.Interruption{before, before, inProgress(), c.last}}
 			h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
-			r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--via", "queue", "--watch")
+			r := h.run(t.Context(), "interrupt", instanceA, "--sandbox=default", "--via", "queue", "--watch")
 			if r.code != c.code {
 				t.Errorf("exit code %d: %s", r.code, r.err)
 			}

@@ -185,11 +185,11 @@ func TestNodeGroupAdoptReadsAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := atEndpoint(t, url)
-	r := h.run(t.Context(), "nodegroup", "adopt", "batch", "--dry-run", "--sandbox")
+	r := h.run(t.Context(), "nodegroup", "adopt", "batch", "--dry-run", "--sandbox=default")
 	if r.code != ExitOK || !strings.Contains(r.out, "name: blue\n") || !strings.Contains(r.out, "autoScalingGroup: batch\n") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
-	r = h.run(t.Context(), "nodegroup", "adopt", "bacth", "--sandbox")
+	r = h.run(t.Context(), "nodegroup", "adopt", "bacth", "--sandbox=default")
 	if r.code != ExitFailed || !strings.Contains(r.err, "no such Auto Scaling group: bacth, in region us-east-1; check the name") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}

@@ -43,37 +43,41 @@ func newRoot(s *session) *cobra.Command {
 	command.Prepare(root, s.env, s.name)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	s.flags.Add(root)
+	s.flags.Add(root, s.env.Getenv)
 	s.flags.Connection.Add(root)
 
-	root.AddCommand(
-		newAdopt(s),
-		newApprove(s),
-		newAWS(s),
-		newConsole(s),
-		newDoctor(s),
-		newDrain(s),
-		newExplain(s),
-		newHold(s),
-		newInterrupt(s),
-		newMigrate(s),
-		newNodeGroup(s),
-		newPause(s),
-		newPlan(s),
-		newRelease(s),
-		newReport(s),
-		newResume(s),
-		newWatch(s),
-		newSandbox(s),
-		newStatus(s),
-		newSupportBundle(s),
-		newUncordon(s),
-		newVersion(s),
-	)
+	addGroups(root, []commandGroup{
+		{"Try Lifeboat, and test it:", []*cobra.Command{newSandbox(s), newInterrupt(s)}},
+		{"Know before an interruption:", []*cobra.Command{newPlan(s), newExplain(s), newDoctor(s)}},
+		{"See what happens:", []*cobra.Command{newStatus(s), newWatch(s), newConsole(s), newReport(s)}},
+		{"Decide about an interruption:", []*cobra.Command{newApprove(s), newHold(s), newRelease(s), newPause(s), newResume(s)}},
+		{"Drain nodes yourself:", []*cobra.Command{newDrain(s), newUncordon(s)}},
+		{"Set up:", []*cobra.Command{newAWS(s), newAdopt(s), newMigrate(s), newNodeGroup(s)}},
+		{"Other:", []*cobra.Command{newSupportBundle(s), newVersion(s)}},
+	})
 	s.completeNodeNames(root)
 	command.DescribeOutputs(root)
 	command.NameExamples(root, s.name)
 	return root
+}
+
+// commandGroup is a heading in the help, with its commands.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// addGroups adds the commands to the root. The last group has the commands of cobra as well.
+func addGroups(root *cobra.Command, groups []commandGroup) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+		root.SetHelpCommandGroupID(g.title)
+		root.SetCompletionCommandGroupID(g.title)
+	}
 }
 
 // arguments makes a wrong number of arguments a usage error that says what is

@@ -18,15 +18,16 @@ import (
 // What follows `sandbox` goes to the other program as it is, also global flags before it.
 func TestSandboxForwardsArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"sandbox":                           "",
-		"sandbox --help":                    "--help",
-		"sandbox up --nodes 3 --help":       "up --nodes 3 --help",
-		"sandbox demo x.txtar -o json":      "demo x.txtar -o json",
-		"-o json sandbox list":              "-o json list",
-		"--sandbox=second sandbox status":   "--sandbox=second status",
-		"sandbox status --sandbox --name a": "status --sandbox --name a",
-		"help sandbox":                      "--help",
-		"help sandbox up":                   "up --help",
+		"sandbox":                         "",
+		"sandbox --help":                  "--help",
+		"sandbox up --nodes 3 --help":     "up --nodes 3 --help",
+		"sandbox demo x.txtar -o json":    "demo x.txtar -o json",
+		"-o json sandbox list":            "-o json list",
+		"--sandbox=second sandbox status": "--sandbox=second status",
+		"--sandbox second sandbox status": "--sandbox second status",
+		"sandbox status --sandbox second": "status --sandbox second",
+		"help sandbox":                    "--help",
+		"help sandbox up":                 "up --help",
 	} {
 		got, ran := []string(nil), false
 		h := &harness{t: t, setup: func(s *session) {
@@ -90,8 +91,8 @@ func TestSandboxMustBeRunning(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dead.Dir, 0o700), dead.Write()); err != nil {
 		t.Fatal(err)
 	}
-	for flag, name := range map[string]string{"--sandbox": "default", "--sandbox=dead": "dead"} {
-		r := (&harness{t: t}).run(t.Context(), "watch", flag)
+	for flag, name := range map[string]string{"--sandbox default": "default", "--sandbox=dead": "dead"} {
+		r := (&harness{t: t}).run(t.Context(), append([]string{"watch"}, strings.Fields(flag)...)...)
 		want := fmt.Sprintf("error: looking at the sandbox %s: it does not run\n`lifeboat sandbox up` starts one;", name)
 		if r.code != ExitFailed || !strings.Contains(r.err, want) {
 			t.Errorf("watch %s: exit code %d: %s", flag, r.code, r.err)

@@ -149,6 +149,9 @@ func agentLists(ctx context.Context, c cluster) []objectList {
 // collectOutput adds the output of another command. It uses the same connection.
 func (s *session) collectOutput(ctx context.Context, b *bundle.Bundle, name string, args ...string) {
 	var out, problems bytes.Buffer
+	if s.flags.Sandbox != "" {
+		args = append(args, "--sandbox", s.flags.Sandbox)
+	}
 	other := newSession(Env{Args: append([]string{"lifeboat"}, args...), In: strings.NewReader(""), Out: &out, Err: &problems, Getenv: s.env.Getenv})
 	other.now, other.clientVersion = s.now, s.clientVersion
 	other.connect, other.connectCloud, other.findSandbox, other.observeGroup = s.connect, s.connectCloud, s.findSandbox, s.observeGroup

@@ -14,9 +14,11 @@ import (
 type Installation struct {
 	// CRDsMissing is true if the API server does not serve Lifeboat's API.
 	CRDsMissing bool
-	// Account is true if the controller's ServiceAccount exists: the chart is, or was,
-	// installed.
+	// Account is true if the controller's ServiceAccount exists.
 	Account bool
+	// Release is true if Helm has installed the chart, or if its Deployment is there, so that an
+	// upgrade installs what is missing.
+	Release bool
 	// Process is lifeboatd in a sandbox, where it has no Deployment; nil elsewhere.
 	Process *Process
 	// Controller is the Deployment, and Agents the DaemonSet; nil if there is none.
@@ -103,7 +105,7 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 		add(finding.Unknown, idLifeboatNotChecked, "Lifeboat in the cluster", fmt.Sprintf("%s was not checked: %v", u.Part, u.Err), "allow get and list of deployments, daemonsets, pods and leases in lifeboat-system and the namespace of the agents, or check --context")
 	}
 	install := installed.Upgrade("")
-	if !i.Account {
+	if !i.Release {
 		install = "helm install lifeboat charts/lifeboat --namespace lifeboat-system --create-namespace --set image.repository=HOST/lifeboatd " + setQueue(queue) + " (docs/guides/install.md)"
 	}
 	if i.CRDsMissing {
@@ -114,9 +116,9 @@ func (i Installation) Findings(queue string, now time.Time) []finding.Finding { 
 		add(finding.Broken, idCRDsMissing, "API lifeboat.dev/v1beta1", "the cluster does not serve it, so Lifeboat cannot record a notice", fix)
 	}
 	switch c := i.Controller; {
-	case i.Process != nil && !i.Process.Alive:
-		add(finding.Broken, idLifeboatMissing, "process lifeboatd", "it does not run in this sandbox: notices reach the queue, and no program reads them", "lifeboat sandbox up, without --no-lifeboat")
-	case i.Process != nil, c == nil && i.IsUnread(PartSandbox, PartController, PartLeader):
+	case i.Process != nil && !i.Process.Alive && c == nil && !i.Lease.alive(now):
+		add(finding.Broken, idLifeboatMissing, "process lifeboatd", "it does not run in this sandbox: notices reach the queue, and no program reads them", "lifeboat sandbox down; lifeboat sandbox up, without --no-lifeboat")
+	case i.Process != nil && i.Process.Alive, c == nil && i.IsUnread(PartSandbox, PartController, PartLeader):
 	case c == nil && !i.Lease.alive(now):
 		add(finding.Broken, idLifeboatMissing, object, "Lifeboat is not installed in this cluster: notices reach the queue, and no program reads them", install)
 	case c == nil: // it runs outside of the Deployment
@@ -182,8 +184,12 @@ func (i Installation) Summary(now time.Time) string {
 	var parts []string
 	if c := i.Controller; c != nil {
 		parts = append(parts, strings.TrimSpace("Lifeboat "+c.Version)+fmt.Sprintf(": %d of %d controllers are ready", c.Ready, c.Desired))
+	} else if i.Process != nil && i.Process.Alive {
+		parts = append(parts, "Lifeboat runs as a process of the sandbox")
 	} else if i.Lease.alive(now) {
 		parts = append(parts, "Lifeboat runs outside of its Deployment")
+	} else if !i.IsUnread(PartSandbox, PartController, PartLeader) {
+		parts = append(parts, "Lifeboat does not run")
 	}
 	if i.Lease.alive(now) {
 		parts = append(parts, "the leader is "+i.Lease.Holder)

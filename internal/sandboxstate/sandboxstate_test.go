@@ -48,13 +48,14 @@ func TestDefaultDirIsInTheStateHome(t *testing.T) {
 }
 
 func TestExportsAreQuoted(t *testing.T) {
-	got := State{Kubeconfig: "/it's/here", AWSEndpoint: "http://127.0.0.1:1", Region: "us-east-1", AccessKeyID: "a", SecretAccessKey: "b"}.Exports()
+	got := State{Name: "second", Kubeconfig: "/it's/here", AWSEndpoint: "http://127.0.0.1:1", Region: "us-east-1", AccessKeyID: "a", SecretAccessKey: "b"}.Exports()
 	want := `export KUBECONFIG='/it'\''s/here'
 export AWS_ENDPOINT_URL='http://127.0.0.1:1'
 export AWS_REGION='us-east-1'
 export AWS_DEFAULT_REGION='us-east-1'
 export AWS_ACCESS_KEY_ID='a'
 export AWS_SECRET_ACCESS_KEY='b'
+export LIFEBOAT_SANDBOX='second'
 `
 	if got != want {
 		t.Errorf("exports:\n%s\nwant:\n%s", got, want)

@@ -47,10 +47,13 @@ type Part struct {
 	Log     string `json:"log,omitempty"`
 }
 
+// NameEnv names the sandbox that the commands of lifeboat use.
+const NameEnv = "LIFEBOAT_SANDBOX"
+
 // EnvVar is an environment variable.
 type EnvVar struct{ Name, Value string }
 
-// Env is what points kubectl, the AWS CLI and AWS SDKs at the sandbox.
+// Env is what points kubectl, the AWS CLI, AWS SDKs and lifeboat at the sandbox.
 func (s State) Env() []EnvVar {
 	return []EnvVar{
 		{"KUBECONFIG", s.Kubeconfig},
@@ -59,6 +62,7 @@ func (s State) Env() []EnvVar {
 		{"AWS_DEFAULT_REGION", s.Region}, // for version 1 of the AWS CLI
 		{"AWS_ACCESS_KEY_ID", s.AccessKeyID},
 		{"AWS_SECRET_ACCESS_KEY", s.SecretAccessKey},
+		{NameEnv, s.Name},
 	}
 }
 

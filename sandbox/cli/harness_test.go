@@ -40,6 +40,7 @@ func (h *harness) run(ctx context.Context, args ...string) result {
 		Getenv: func(key string) string { return h.getenv[key] },
 	})
 	s.now = func() time.Time { return clock }
+	s.awsVersion = func(context.Context) string { return "aws-cli/2.17.0" }
 	if h.setup != nil {
 		h.setup(s)
 	}

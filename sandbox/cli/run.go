@@ -37,6 +37,8 @@ type session struct {
 	// The fields below access the machine; tests replace them.
 	connect   connect
 	sandboxes sandboxes
+	// awsVersion is what the AWS CLI prints about itself.
+	awsVersion func(context.Context) string
 }
 
 func newSession(env command.Env) *session {
@@ -48,6 +50,8 @@ func newSession(env command.Env) *session {
 		now:       time.Now,
 		connect:   connectKubernetes,
 		sandboxes: realSandboxes(),
+
+		awsVersion: readAWSVersion,
 	}
 }
 
@@ -71,7 +75,7 @@ func newRoot(s *session) *cobra.Command {
 	command.Prepare(root, s.env, s.name)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	s.flags.Add(root)
+	s.flags.Add(root, s.env.Getenv)
 	root.AddCommand(newSandbox(s))
 	command.DescribeOutputs(root)
 	command.NameExamples(root, s.name)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -54,21 +55,8 @@ instances, and lifeboatd, all as processes that listen on loopback only. With
 	return cmd
 }
 
-// addName adds the flag --name. The global --sandbox names one as well.
-func (s *session) addName(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "name", "", "the sandbox's name; several can run at the same time (default \""+sandbox.DefaultName+"\")")
-}
-
-// nameOf is the name of the selected sandbox.
-func (s *session) nameOf(name string) string {
-	switch {
-	case name != "":
-		return name
-	case s.flags.Sandbox != "":
-		return s.flags.Sandbox
-	}
-	return sandbox.DefaultName
-}
+// selected is the name of the sandbox that the flag or the environment selects.
+func (s *session) selected() string { return cmp.Or(s.flags.Sandbox, sandbox.DefaultName) }
 
 // notRunning is the error for a killed sandbox: its files exist, but it cannot be used.
 func notRunning(name string) error {

@@ -21,7 +21,6 @@ const (
 )
 
 func newSandboxChaos(s *session) *cobra.Command {
-	var name string
 	var lasts time.Duration
 	var seed uint64
 	cmd := &cobra.Command{
@@ -43,7 +42,7 @@ its time, and the seed, which repeats the sequence.`,
 			if err != nil {
 				return command.UsageErrorf("%s", err)
 			}
-			return s.applyFault(cmd.Context(), name, fault, lasts, seedOr(cmd, seed))
+			return s.applyFault(cmd.Context(), fault, lasts, seedOr(cmd, seed))
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var names []string
@@ -53,13 +52,12 @@ its time, and the seed, which repeats the sequence.`,
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	s.addFaultFlags(cmd, &name, &lasts, &seed, faultLasts)
+	addFaultFlags(cmd, &lasts, &seed, faultLasts)
 	cmd.AddCommand(newSandboxChaosList(s), newSandboxChaosRandom(s))
 	return cmd
 }
 
-func (s *session) addFaultFlags(cmd *cobra.Command, name *string, lasts *time.Duration, seed *uint64, byDefault time.Duration) {
-	s.addName(cmd, name)
+func addFaultFlags(cmd *cobra.Command, lasts *time.Duration, seed *uint64, byDefault time.Duration) {
 	cmd.Flags().DurationVar(lasts, "for", byDefault, "how long it lasts")
 	cmd.Flags().Uint64Var(seed, "seed", 0, "repeats the random choices of an earlier run (default: random)")
 }
@@ -103,7 +101,6 @@ func newSandboxChaosList(s *session) *cobra.Command {
 }
 
 func newSandboxChaosRandom(s *session) *cobra.Command {
-	var name string
 	var lasts time.Duration
 	var seed uint64
 	cmd := &cobra.Command{
@@ -112,27 +109,27 @@ func newSandboxChaosRandom(s *session) *cobra.Command {
 		Example: `  lifeboat sandbox chaos random --for 10m --seed 7`,
 		Args:    command.Arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.applyRandomFaults(cmd.Context(), name, lasts, seedOr(cmd, seed))
+			return s.applyRandomFaults(cmd.Context(), lasts, seedOr(cmd, seed))
 		},
 	}
-	s.addFaultFlags(cmd, &name, &lasts, &seed, randomLasts)
+	addFaultFlags(cmd, &lasts, &seed, randomLasts)
 	return cmd
 }
 
-// chaosTarget is a running sandbox of a name.
-func (s *session) chaosTarget(name string) (*chaos.Target, error) {
-	status, err := s.sandboxes.inspect(s.nameOf(name))
+// chaosTarget is the running sandbox that is selected.
+func (s *session) chaosTarget() (*chaos.Target, error) {
+	status, err := s.sandboxes.inspect(s.selected())
 	if err != nil {
 		return nil, err
 	}
 	if !status.Running {
-		return nil, notRunning(s.nameOf(name))
+		return nil, notRunning(s.selected())
 	}
 	return chaos.Open(status.Dir)
 }
 
-func (s *session) applyFault(ctx context.Context, name string, f chaos.Fault, lasts time.Duration, seed uint64) error {
-	t, err := s.chaosTarget(name)
+func (s *session) applyFault(ctx context.Context, f chaos.Fault, lasts time.Duration, seed uint64) error {
+	t, err := s.chaosTarget()
 	if err != nil {
 		return err
 	}
@@ -154,8 +151,8 @@ func (s *session) tellFault(f chaos.Fault, lasts time.Duration) {
 	s.out.Printf("%s %s%s: %s\n", s.now().Format(time.TimeOnly), s.out.Paint(terminal.Bold, f.Name), duration, f.Text)
 }
 
-func (s *session) applyRandomFaults(ctx context.Context, name string, lasts time.Duration, seed uint64) error {
-	t, err := s.chaosTarget(name)
+func (s *session) applyRandomFaults(ctx context.Context, lasts time.Duration, seed uint64) error {
+	t, err := s.chaosTarget()
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func TestChaosErrors(t *testing.T) {
 		"chaos kil-lifeboatd":                   {command.ExitUsage, "the closest is kill-lifeboatd"},
 		"chaos":                                 {command.ExitUsage, "the name of a fault"},
 		"chaos kill-lifeboatd":                  {command.ExitFailed, "does not run"},
-		"chaos kill-lifeboatd --name dead":      {command.ExitFailed, "does not run"},
-		"chaos random --name dead --for 1m":     {command.ExitFailed, "does not run"},
+		"chaos kill-lifeboatd --sandbox dead":   {command.ExitFailed, "does not run"},
+		"chaos random --sandbox dead --for 1m":  {command.ExitFailed, "does not run"},
 		"chaos kill-lifeboatd --for ten --name": {command.ExitUsage, ""},
 	} {
 		r := h.run(t.Context(), strings.Fields(args)...)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
@@ -17,7 +18,8 @@ func (s *session) openConsole(ctx context.Context, state sandbox.State) error {
 		return err
 	}
 	console := exec.CommandContext(ctx, path, "console", "--kubeconfig", state.Kubeconfig)
-	console.Stdout, console.Stderr = s.err, s.err // the report alone goes to standard output
+	console.Env = append(os.Environ(), sandboxstate.NameEnv+"=") // the user may have selected another sandbox
+	console.Stdout, console.Stderr = s.err, s.err                // the report alone goes to standard output
 	if err := console.Start(); err != nil {
 		return fmt.Errorf("starting the console: %w", err)
 	}

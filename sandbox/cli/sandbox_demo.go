@@ -55,10 +55,13 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 			case len(args) == 1:
 				name = args[0]
 			}
+			if !cmd.Flags().Changed("sandbox") {
+				s.flags.Sandbox = "" // the scenario's name, so that a running sandbox is not used
+			}
 			return s.demo(cmd.Context(), f, name, withConsole)
 		},
 	}
-	f.add(s, cmd)
+	f.add(cmd)
 	cmd.Flags().BoolVar(&small, "small", false, "play "+smallScenario+", without Karpenter")
 	cmd.Flags().BoolVar(&withConsole, "console", false, "serve the console of the sandbox, and keep the sandbox until Ctrl-C")
 	return cmd
@@ -74,7 +77,7 @@ func (s *session) demo(ctx context.Context, f superviseFlags, name string, withC
 		stream = s.err
 	}
 	options := f.options(s)
-	options.Name = f.name // the default is the scenario's name, so that a running sandbox is not used
+	options.Name = s.flags.Sandbox
 	render, finish := s.steps()
 	options.Progress = render
 	play := scenario.Options{Sandbox: options, Moment: scenario.RenderMoment(stream)}

@@ -10,18 +10,17 @@ import (
 )
 
 func newSandboxDown(s *session) *cobra.Command {
-	var name string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "down",
 		Short: "Take a sandbox down: no process, port or folder stays behind",
 		Long: `Take a sandbox down: no process, port or folder stays behind. It also clears
 what a sandbox that was killed has left. A sandbox that is not there is no
 failure.`,
 		Example: `  lifeboat sandbox down
-  lifeboat sandbox down --name second`,
+  lifeboat sandbox down --sandbox second`,
 		Args: command.Arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			name := s.nameOf(name)
+			name := s.selected()
 			render, finish := s.steps()
 			err := s.sandboxes.stop(cmd.Context(), name, render)
 			finish()
@@ -40,6 +39,4 @@ failure.`,
 			return nil
 		},
 	}
-	s.addName(cmd, &name)
-	return cmd
 }

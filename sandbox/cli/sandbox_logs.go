@@ -19,7 +19,6 @@ import (
 const logPoll = 200 * time.Millisecond
 
 func newSandboxLogs(s *session) *cobra.Command {
-	var name string
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "logs PART",
@@ -30,7 +29,7 @@ lifeboatd are processes here, so kubectl logs does not reach them.`,
   lifeboat sandbox logs lifeboatd --follow`,
 		Args: command.Arguments(1, 1, "the name of a part, such as karpenter"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			status, err := s.sandboxes.inspect(s.nameOf(name))
+			status, err := s.sandboxes.inspect(s.selected())
 			if err != nil {
 				return err
 			}
@@ -41,7 +40,6 @@ lifeboatd are processes here, so kubectl logs does not reach them.`,
 			return copyLog(cmd.Context(), s.out, path, follow)
 		},
 	}
-	s.addName(cmd, &name)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue with new lines, until Ctrl-C")
 	return cmd
 }

@@ -25,10 +25,10 @@ func TestLogsOfParts(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	for args, want := range map[string]string{
-		"logs karpentr":              `has no part "karpentr" with a log; it has karpenter, kwok`,
-		"logs kwok":                  "reading the log",
-		"logs":                       "the name of a part",
-		"logs karpenter --name none": "lifeboat sandbox up",
+		"logs karpentr":                 `has no part "karpentr" with a log; it has karpenter, kwok`,
+		"logs kwok":                     "reading the log",
+		"logs":                          "the name of a part",
+		"logs karpenter --sandbox none": "lifeboat sandbox up",
 	} {
 		if r := h.run(t.Context(), strings.Fields(args)...); r.code == command.ExitOK || !strings.Contains(r.err, want) {
 			t.Errorf("%s: exit code %d, want %q: %s", args, r.code, want, r.err)

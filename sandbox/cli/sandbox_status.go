@@ -8,16 +8,15 @@ import (
 )
 
 func newSandboxStatus(s *session) *cobra.Command {
-	var name string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "status",
 		Short: "Show what a sandbox consists of, and whether it is up",
 		Long:  "Show what a sandbox consists of, and whether it is up. Exit code 1 if it is not.",
 		Example: `  lifeboat sandbox status
-  lifeboat sandbox status --name second -o json`,
+  lifeboat sandbox status --sandbox second -o json`,
 		Args: command.Arguments(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			status, err := s.sandboxes.inspect(s.nameOf(name))
+			status, err := s.sandboxes.inspect(s.selected())
 			if err != nil {
 				return err
 			}
@@ -38,6 +37,4 @@ func newSandboxStatus(s *session) *cobra.Command {
 			return err
 		},
 	}
-	s.addName(cmd, &name)
-	return cmd
 }

@@ -17,19 +17,18 @@ import (
 // superviseFlags are the options of a sandbox as flags. The user gives them to `up`, and `up` passes
 // them to `supervise`.
 type superviseFlags struct {
-	name, account, region, lifeboatd string
-	bootDelay                        time.Duration
-	replicas                         int
-	noLifeboat, agents, real         bool
-	karpenter                        bool
+	account, region, lifeboatd string
+	bootDelay                  time.Duration
+	replicas                   int
+	noLifeboat, agents, real   bool
+	karpenter                  bool
 	// karpenterQueue is the name of Karpenter's own queue; empty: none.
 	karpenterQueue string
 	// unkind is the seed of AWS's worst answers; zero: the best ones.
 	unkind uint64
 }
 
-func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
-	s.addName(cmd, &f.name)
+func (f *superviseFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.account, "account", "123456789012", "the account of the emulated AWS")
 	flags.StringVar(&f.region, "region", "us-east-1", "the region of the emulated AWS")
@@ -54,7 +53,7 @@ func (f *superviseFlags) firstBoot() []types.Tag {
 func (f *superviseFlags) options(s *session) sandbox.Options {
 	return sandbox.Options{
 		RealNodes: f.real, Chaos: !f.real, Replicas: f.replicas, Karpenter: f.karpenter,
-		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
+		Name: s.selected(), Account: f.account, Region: f.region,
 		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
 		KarpenterQueue: f.karpenterQueue, KarpenterOwnQueue: f.karpenterQueue != "",
 		Unkind: f.unkind,
@@ -68,7 +67,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		return nil, err
 	}
 	return []string{
-		self, "supervise", "--name=" + s.nameOf(f.name),
+		self, "supervise", "--sandbox=" + s.selected(),
 		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
 		"--replicas=" + strconv.Itoa(f.replicas), "--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
@@ -83,14 +82,14 @@ func newSandboxSupervise(s *session) *cobra.Command {
 		Use:     "supervise",
 		Short:   "Run as the supervisor of a sandbox",
 		Long:    "Run as the supervisor of a sandbox, until SIGTERM. `sandbox up` starts it.",
-		Example: "  lifeboat sandbox supervise --name default",
+		Example: "  lifeboat sandbox supervise --sandbox default",
 		Hidden:  true,
 		Args:    command.Arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.sandboxes.supervise(cmd.Context(), f.options(s))
 		},
 	}
-	f.add(s, cmd)
+	f.add(cmd)
 	cmd.Flags().BoolVar(&f.real, "real", false, "run real instances")
 	return cmd
 }

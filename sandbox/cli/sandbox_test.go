@@ -23,6 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
@@ -111,17 +112,17 @@ func TestSandboxCommands(t *testing.T) {
 		code int
 	}{
 		{"sandbox status", command.ExitOK},
-		{"sandbox status --name broken", command.ExitFailed},
-		{"sandbox status --name dead", command.ExitFailed},
-		{"sandbox status --name nowhere", command.ExitFailed},
+		{"sandbox status --sandbox broken", command.ExitFailed},
+		{"sandbox status --sandbox dead", command.ExitFailed},
+		{"sandbox status --sandbox nowhere", command.ExitFailed},
 		{"sandbox list", command.ExitOK},
 		{"sandbox env", command.ExitOK},
 		{"sandbox env -o json", command.ExitOK},
-		{"sandbox env --name dead", command.ExitFailed},
+		{"sandbox env --sandbox dead", command.ExitFailed},
 		{"sandbox up", command.ExitFailed}, // it is up already
 		{"sandbox down", command.ExitOK},
 		{"sandbox down -o json", command.ExitOK}, // it is gone already
-		{"sandbox up --name second --boot-delay 30s", command.ExitOK},
+		{"sandbox up --sandbox second --boot-delay 30s", command.ExitOK},
 		{"sandbox up --nodes 51", command.ExitUsage},
 		{"sandbox up --karpenter-queue interruptions", command.ExitUsage},
 	} {
@@ -132,8 +133,37 @@ func TestSandboxCommands(t *testing.T) {
 		fmt.Fprintf(&all, "$ lifeboat %s\n%s%s", c.args, r.out, prefixed("! ", r.err))
 	}
 	golden(t, "sandbox.golden", all.String())
-	if want := "--boot-delay=30s"; !slices.Contains(m.started, want) || !slices.Contains(m.started, "--name=second") {
+	if want := "--boot-delay=30s"; !slices.Contains(m.started, want) || !slices.Contains(m.started, "--sandbox=second") {
 		t.Errorf("supervised by %q, which lacks %s", m.started, want)
+	}
+}
+
+func TestEnvSaysWhatOldAWSCLINeeds(t *testing.T) {
+	m := &testHarness{up: map[string]sandbox.Status{"second": status("second")}}
+	for version, wants := range map[string]bool{"aws-cli/1.44.78 Python/3.11.8": true, "aws-cli/2.17.0 Python/3.11.8": false, "": false} {
+		h := &harness{t: t, getenv: map[string]string{sandboxstate.NameEnv: "second"}, setup: func(s *session) {
+			m.use(s)
+			s.awsVersion = func(context.Context) string { return version }
+		}}
+		r := h.run(t.Context(), "env")
+		if r.code != command.ExitOK || !strings.Contains(r.out, "export LIFEBOAT_SANDBOX='second'\n") || strings.Contains(r.out, "note:") {
+			t.Errorf("%s: exit code %d\n%s", version, r.code, r.out)
+		}
+		if got := strings.Contains(r.err, `aws sqs --endpoint-url "$AWS_ENDPOINT_URL"`); got != wants {
+			t.Errorf("%s: %q", version, r.err)
+		}
+	}
+}
+
+// The demo has a sandbox of its own, also when the environment selects another.
+func TestDemoUsesSandboxOfFlagOnly(t *testing.T) {
+	for _, args := range [][]string{{"demo"}, {"demo", "--sandbox", "mine"}} {
+		m := &testHarness{report: &scenario.Report{Passed: true}}
+		h := &harness{t: t, setup: m.use, getenv: map[string]string{sandboxstate.NameEnv: "second"}}
+		h.run(t.Context(), args...)
+		if want := strings.Join(args[1:], ""); m.played.Sandbox.Name != strings.TrimPrefix(want, "--sandbox") {
+			t.Errorf("%v: played in the sandbox %q", args, m.played.Sandbox.Name)
+		}
 	}
 }
 
@@ -156,7 +186,7 @@ func TestUpAndSuperviseFlagsMatch(t *testing.T) {
 			return nil
 		}
 	}}
-	if r := h.run(t.Context(), "up", "--name", "second", "--boot-delay", "30s", "--region", "eu-west-1", "--no-lifeboat",
+	if r := h.run(t.Context(), "up", "--sandbox", "second", "--boot-delay", "30s", "--region", "eu-west-1", "--no-lifeboat",
 		"--karpenter", "--karpenter-queue", "interruptions", "--unkind", "7"); r.code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}

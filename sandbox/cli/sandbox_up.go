@@ -98,7 +98,7 @@ Instance metadata shows notices late, and fails some requests.`,
   lifeboat sandbox up --karpenter --karpenter-queue karpenter --no-lifeboat
   lifeboat sandbox up --nodes 3 --unkind 1
   lifeboat sandbox up --nodes 3 --workloads
-  lifeboat sandbox up --name second --boot-delay 30s
+  lifeboat sandbox up --sandbox second --boot-delay 30s
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: command.Arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -112,7 +112,7 @@ Instance metadata shows notices late, and fails some requests.`,
 			return s.up(cmd.Context(), f, nodes.count, workloads)
 		},
 	}
-	f.add(s, cmd)
+	f.add(cmd)
 	cmd.Flags().Var(&nodes, "nodes", "how many spot instances to launch as nodes; real makes them real")
 	cmd.Flags().BoolVar(&workloads, "workloads", false, "apply the workloads of an ordinary cluster: those of the scenario "+ordinaryScenario)
 	return cmd
@@ -123,7 +123,7 @@ func (s *session) up(ctx context.Context, f superviseFlags, nodes int, workloads
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	name := s.nameOf(f.name)
+	name := s.selected()
 	if status, err := s.sandboxes.inspect(name); err == nil && status.Running {
 		return fmt.Errorf("the sandbox %s is up already; `%s sandbox status` shows it, `%s sandbox down` takes it down", name, s.name, s.name)
 	} else if err != nil && !errors.Is(err, sandbox.ErrNotRunning) {
@@ -171,7 +171,7 @@ func (s *session) applyOrdinary(ctx context.Context, state sandbox.State) error 
 func (s *session) greet(state sandbox.State) {
 	flag := ""
 	if state.Name != sandbox.DefaultName {
-		flag = " --name " + state.Name
+		flag = " --sandbox " + state.Name
 	}
 	s.out.Printf("\n%s is up. To point kubectl and the AWS CLI at it:\n\n", s.out.Paint(terminal.Bold, "the sandbox "+state.Name))
 	for line := range strings.Lines(state.Exports()) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
@@ -36,6 +37,7 @@ func (r *rig) cli(args ...string) (string, int) {
 	for _, v := range r.State().Env() {
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 	}
+	cmd.Env = append(cmd.Env, sandboxstate.NameEnv+"=") // the tests use the flag
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
@@ -72,6 +73,7 @@ func newPatient(t *testing.T, o sandbox.Options) *patient {
 	for _, v := range st.Env() {
 		p.env = append(p.env, v.Name+"="+v.Value)
 	}
+	p.env = append(p.env, sandboxstate.NameEnv+"=") // the commands are those of a cluster on AWS
 	r.launch(2)
 	cluster := r.Wiring().Cluster
 	p.must(r.AWS().States.AutoScaling.CreateGroup(autoscaling.Group{Name: workers, Max: 3, Tags: map[string]string{"kubernetes.io/cluster/" + cluster: "owned"}}))

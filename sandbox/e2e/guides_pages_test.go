@@ -19,6 +19,8 @@ type guidePage struct {
 	words []string
 	// before are commands that run before a block, by its start.
 	before map[string]string
+	// fresh is true for a page that points the shell at the sandbox itself.
+	fresh bool
 	// elsewhere are the tests that run a block, by its start.
 	elsewhere map[string]string
 	// blocks and manifests are how many there are at least.
@@ -46,7 +48,7 @@ var untilCtrlC = regexp.MustCompile(`(?m)^(.*?) *# .*until Ctrl-C.*\n`)
 var guidePrograms = map[string]string{
 	"lifeboat": `case "$1 $2" in
 "sandbox env") exec cat EXPORTS ;;
-"sandbox up") exit 0 ;;
+"sandbox up" | "sandbox down") exit 0 ;;
 "interrupt "*) [[ " $* " = *" --dry-run "* ]] || set -- "$@" --yes ;;
 "aws setup" | "aws destroy") set -- "$@" --yes ;;
 "aws iam") [[ " $* " != *" --create "* ]] || set -- "$@" --yes ;;
@@ -67,6 +69,7 @@ install | upgrade)
 *) exec REAL "$@" ;;
 esac
 `,
+	"make":      "[ $1 = build ]\n",
 	"aws":       "NOTSERVEDexec REAL \"$@\"\n",
 	"cdk":       "mkdir -p cdk.out && cp template.yaml cdk.out/prod.template.json\n",
 	"kops":      "NOTSERVEDexec REAL\n",
@@ -185,7 +188,13 @@ lifeboat aws emit --cluster prod --format terraform >infra/prod/lifeboat.tf.json
 // sender is the role that may send drills, and the user of the sandbox.
 var sender = []string{"arn:aws:iam::210987654321:role/ops", "arn:aws:iam::123456789012:user/lifeboat"}
 
-var guidePages = append(approvalPages, hooksPage,
+// readme is the first page, so that the first node is its own.
+var readme = guidePage{
+	name: "../../README.md", blocks: 1, fresh: true, words: []string{"bin/lifeboat", "lifeboat"},
+	nodes: []guideNode{{name: "FIRSTNODE", labels: "team=readme"}, {name: "SECONDNODE", labels: "team=readme"}},
+}
+
+var guidePages = append(append([]guidePage{readme}, approvalPages...), hooksPage,
 	guidePage{name: "eks.md", cluster: "sandbox", blocks: 1, manifests: 2, nodes: []guideNode{{name: "NODE", labels: "team=a"}}, words: sender},
 	guidePage{name: "upgrade.md", cluster: "sandbox", blocks: 1, words: []string{"lifeboat-0.2.0.tgz", "lifeboat-0.1.0.tgz"}},
 	guidePage{name: "eks-karpenter.md", cluster: "sandbox", blocks: 5, nodes: []guideNode{{name: "NODE", labels: "team=a"}}, words: sender},

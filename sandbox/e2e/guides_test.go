@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/doccommands"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
@@ -19,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-// TestGuideBlocksRun runs every shell block of the guides against a sandbox, in the order of the
+// TestGuideBlocksRun runs every shell block of README and of the guides against a sandbox, in the order of the
 // page, except those with the fence ```sh no-run: REASON. It sends every manifest of Lifeboat's
 // API to the API server. Commands are replaced only as guideShell says.
 func TestGuideBlocksRun(t *testing.T) {
@@ -44,6 +45,10 @@ func TestGuideBlocksRun(t *testing.T) {
 
 // page runs a page's blocks in a directory of its own.
 func (g *guideShell) page(t *testing.T, p guidePage) {
+	if p.fresh { // nothing but the program's own output points at the sandbox
+		fresh := *g
+		fresh.env, g = g.env[:g.kept:g.kept], &fresh
+	}
 	text, err := os.ReadFile(filepath.Join("../../docs/guides", p.name))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +56,9 @@ func (g *guideShell) page(t *testing.T, p guidePage) {
 	dir := t.TempDir()
 	words := g.boot(t, p)
 	manifests, ran := 0, 0
-	g.run(t, dir, "before the first block", g.files)
+	if !p.fresh {
+		g.run(t, dir, "before the first block", g.files)
+	}
 	for _, b := range doccommands.Blocks(string(text)) {
 		at := fmt.Sprintf("%s:%d", p.name, b.Line)
 		switch {
@@ -69,7 +76,9 @@ func (g *guideShell) page(t *testing.T, p guidePage) {
 				}
 			}
 			ran++
-			g.run(t, dir, at, words.Replace(b.Text))
+			if out := g.run(t, dir, at, words.Replace(b.Text)); p.fresh && strings.Contains(out, "BROKEN") {
+				t.Errorf("%s: something is broken in a new sandbox", at)
+			}
 		}
 	}
 	if manifests < p.manifests || ran < p.blocks {
@@ -102,8 +111,8 @@ func (g *guideShell) boot(t *testing.T, p guidePage) *strings.Replacer {
 	return strings.NewReplacer(words...)
 }
 
-// run runs commands as a person would type them into one shell.
-func (g *guideShell) run(t *testing.T, dir, what, commands string) {
+// run runs commands as a person would type them into one shell, and returns their output.
+func (g *guideShell) run(t *testing.T, dir, what, commands string) string {
 	t.Helper()
 	script := "set -eo pipefail\n" + g.prelude + untilCtrlC.ReplaceAllString(commands, "interrupted $1\n")
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
@@ -114,12 +123,16 @@ func (g *guideShell) run(t *testing.T, dir, what, commands string) {
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
+	return string(out)
 }
 
 // guideShell is the shell in which the blocks run. It differs from that of a person in this:
 //   - a person confirms, so the wrapper of lifeboat adds --yes. The exit codes that report a
 //     finding are no failures;
-//   - the sandbox of the test represents the one of `lifeboat sandbox up`;
+//   - the sandbox of the test represents the one of `lifeboat sandbox up`. Except on the pages that
+//     are fresh, which get it from `lifeboat sandbox env` as a person does, the commands see its
+//     cluster and its AWS as those of a user;
+//   - bin/lifeboat is built already, and `make build` does nothing;
 //   - `helm install` and `helm upgrade` render the chart, and the API server validates the result
 //     as a dry run. The test in sandbox/e2e/install really installs it;
 //   - a command with the comment "until Ctrl-C" gets that signal;
@@ -127,6 +140,7 @@ func (g *guideShell) run(t *testing.T, dir, what, commands string) {
 type guideShell struct {
 	r                    *rig
 	env                  []string
+	kept                 int // of env: what a fresh shell has
 	prelude, files, used string
 }
 
@@ -163,18 +177,20 @@ func newGuideShell(r *rig) *guideShell {
 	write(t, exports, r.State().Exports())
 	write(t, g.used, "")
 	for name, path := range map[string]string{
-		"lifeboat": cli, "helm": filepath.Join(clients.Clients, "helm"), "aws": need.Program(t, "aws"), "kops": "false", "terraform": "false", "cdk": "",
+		"make": "", "lifeboat": cli, "helm": filepath.Join(clients.Clients, "helm"), "aws": need.Program(t, "aws"), "kops": "false", "terraform": "false", "cdk": "",
 	} {
 		script := strings.NewReplacer("ROOT", root, "REAL", path, "EXPORTS", exports, "NOTSERVED", notServedCases(name, g.used)).Replace(guidePrograms[name])
 		write(t, filepath.Join(bin, name), "#!/bin/bash\n"+script)
 	}
 	g.env = []string{
 		"PATH=" + strings.Join([]string{bin, clients.Clients, os.Getenv("PATH")}, ":"),
-		"AWS_PAGER=", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null",
+		"AWS_PAGER=", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "XDG_STATE_HOME=" + r.stateHome(),
 	}
+	g.kept = len(g.env)
 	for _, v := range r.State().Env() {
 		g.env = append(g.env, v.Name+"="+v.Value)
 	}
+	g.env = append(g.env, sandboxstate.NameEnv+"=")
 	return g
 }
 

@@ -73,9 +73,6 @@ func Group(cmd *cobra.Command) *cobra.Command {
 func Arguments(least, most int, wanted string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || (most >= 0 && len(args) > most) {
-			if f := cmd.Flags().Lookup("sandbox"); f != nil && f.Changed && f.Value.String() == f.NoOptDefVal && len(args) > most && most >= 0 {
-				return UsageErrorf("%s takes %s, got %q; to name the sandbox write --sandbox=%s", cmd.CommandPath(), wanted, args[0], args[0])
-			}
 			return UsageErrorf("%s takes %s, got %d; see %s --help", cmd.CommandPath(), wanted, len(args), cmd.CommandPath())
 		}
 		return nil

@@ -73,11 +73,12 @@ type Globals struct {
 	Output  string
 }
 
-// Add adds the flags to the root, which then checks them.
-func (g *Globals) Add(root *cobra.Command) {
+// Add adds the flags to the root, which then checks them. The environment selects the sandbox
+// if the flag does not.
+func (g *Globals) Add(root *cobra.Command, getenv func(string) string) {
 	f := root.PersistentFlags()
-	f.StringVar(&g.Sandbox, "sandbox", "", "use the sandbox of this name on this machine: its cluster, its AWS emulator and its queue")
-	f.Lookup("sandbox").NoOptDefVal = sandboxstate.DefaultName
+	f.StringVar(&g.Sandbox, "sandbox", "", "name of a sandbox on this machine, to use its cluster, its AWS emulator and its queue (default $"+sandboxstate.NameEnv+")")
+	g.Sandbox = getenv(sandboxstate.NameEnv)
 	f.StringVarP(&g.Output, "output", "o", OutputText, "output format: text or json; for API objects also yaml or name")
 	root.PersistentPreRunE = g.check
 }
@@ -88,7 +89,11 @@ func (g *Globals) check(cmd *cobra.Command, _ []string) error {
 	}
 	given := g.given(cmd)
 	if g.Sandbox != "" && len(given) > 0 {
-		return UsageErrorf("--sandbox has its own cluster and credentials: remove --sandbox, or --%s", strings.Join(given, " and --"))
+		selects, remove := "--sandbox", "remove --sandbox"
+		if !cmd.Flags().Changed("sandbox") {
+			selects, remove = "$"+sandboxstate.NameEnv, "run `unset "+sandboxstate.NameEnv+"` and the like for AWS_ENDPOINT_URL"
+		}
+		return UsageErrorf("%s selects the sandbox %s, which has its own cluster and credentials: %s, or remove --%s", selects, g.Sandbox, remove, strings.Join(given, " and --"))
 	}
 	return g.Connection.check()
 }

@@ -26,13 +26,13 @@ var (
 		"`lifeboat sandbox up` starts one; `lifeboat sandbox list` lists the running ones.")
 	noKubeconfig = NewProblem("no-kubeconfig", "The program does not know which cluster to use.",
 		"There is no kubeconfig: neither --kubeconfig nor $KUBECONFIG is set, and ~/.kube/config does not exist.\n"+
-			"Set one, or start a cluster on this machine with `lifeboat sandbox up` and add --sandbox.")
+			"Set one, or start a cluster on this machine with `lifeboat sandbox up` and `eval \"$(lifeboat sandbox env)\"`.")
 	noContext    = NewProblem("no-such-context", "The kubeconfig has no context of that name.", "`kubectl config get-contexts` lists the existing contexts.")
 	fileNotFound = NewProblem("file-not-found", "A file does not exist.", "Check the path.")
 	isDirectory  = NewProblem("is-a-directory", "The command reads files, and the path is a directory.", "Name the files in it: -f FILE, repeatable.")
 	notInstalled = NewProblem("not-installed", "The API server does not have Lifeboat's CRDs.",
 		"Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1beta1.\n"+
-			"Install the chart (helm install lifeboat CHART --namespace lifeboat-system --create-namespace --values my-values.yaml; see docs/guides/install.md), check --context, or use --sandbox.")
+			"Install the chart (helm install lifeboat CHART --namespace lifeboat-system --create-namespace --values my-values.yaml; see docs/guides/install.md), check --context, or select a sandbox with --sandbox NAME.")
 	clusterLogin = NewProblem("cluster-login-rejected", "The API server does not accept the credentials of the kubeconfig.",
 		"The cluster rejected these credentials: log in again, or check --kubeconfig and --context.")
 	clusterForbidden = NewProblem("cluster-permission-missing", "The role of the user lacks a permission in Kubernetes.",
@@ -109,9 +109,9 @@ func IsNotInstalled(err error) bool {
 var (
 	awsNoRegion      = NewProblem("aws-no-region", "The program does not know the region.", "No AWS region is set: set AWS_REGION, or a region in the profile (AWS_PROFILE).")
 	awsNoCredentials = NewProblem("aws-no-credentials", "The program found no credentials for AWS.",
-		"There are no AWS credentials: set AWS_PROFILE, or log in with `aws sso login`; for the sandbox add --sandbox.")
+		"There are no AWS credentials: set AWS_PROFILE, or log in with `aws sso login`; for a sandbox add --sandbox NAME.")
 	awsUnreachable = NewProblem("aws-unreachable", "AWS does not answer, or not in time.",
-		"AWS does not answer: check the network, AWS_REGION and, if it is set, AWS_ENDPOINT_URL; for the sandbox add --sandbox.")
+		"AWS does not answer: check the network, AWS_REGION and, if it is set, AWS_ENDPOINT_URL; for a sandbox add --sandbox NAME.")
 	awsLogin = NewProblem("aws-login-rejected", "AWS does not accept the credentials.",
 		"AWS rejected these credentials: log in again (`aws sso login`), or check AWS_PROFILE and AWS_REGION.")
 	awsQuota = NewProblem("aws-quota", "An AWS quota is used up.",
