@@ -12,9 +12,9 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
-	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const planHelp = `Show what would happen to each pod of a node if it were interrupted now: when
@@ -24,7 +24,7 @@ an interruption, the command shows that one, unless --kind is given.
 The prediction uses the controller's own code and simulates the drain. It assumes:
   - every pod uses its whole grace period
   - a pod that left has a ready successor after --replacement-time
-  - a replacement that was ordered is Ready a minute after its order
+  - a replacement that Karpenter launches is Ready after one minute
   - every BeforeDrain hook takes its whole timeout
   - if an approval is required, a person approves now
 
@@ -147,6 +147,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.Begins = &begins
 	}
 	p.Approval = w.approvalLine(s, d)
+	p.Replacement = w.replacementPlan(d, begins)
 	p.AwaitsApproval = d.AwaitsApproval && d.Begun.IsZero()
 	before := w.at(d, begins, time.Time{})
 	d = w.at(d, begins, begins)
@@ -158,6 +159,10 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		SurgeDisabled: !f.surge,
 		Strategy:      d.Strategy, Workloads: d.Workloads, Owners: w.owners, Pods: w.pods, Budgets: w.budgets,
 	}
+	if w.node != nil && nodeindex.IsUnreachable(w.node) {
+		p.isUnreachable(facts)
+		return p
+	}
 	if !record.Drains(d.Action) {
 		p.leaveAlone(facts, fmt.Sprintf("the action is %s, so the pod is not moved", d.Action))
 		return p
@@ -166,7 +171,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		return p
 	}
 	facts.Gates = p.addWaits(w, d, before, begins)
-	facts.CapacityAt = replacement.ExpectedAt(w.replacementStatus(d), d.Deadline, nil)
+	facts.CapacityAt = w.capacityAt(d, begins)
 	for _, result := range w.forecasts(simulate.Facts{Facts: facts, Replaced: f.replacementTime}, d) {
 		p.add(result, w.now)
 	}
@@ -175,6 +180,13 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.Fits = false // without an approval no pod leaves
 	}
 	return p
+}
+
+// isUnreachable describes a node that no notice can reach: nothing happens to its pods.
+func (p *planned) isUnreachable(facts drain.Facts) {
+	p.leaveAlone(facts, "no notice reaches the node, so the pod is not moved")
+	p.Unreachable = "no notice can reach this node: it runs on EC2 and has no spec.providerID"
+	p.Replacement, p.Fits, p.Fix = "", false, []string{nodeindex.ProviderIDFix}
 }
 
 // addWaits adds what all pods wait for, and returns it as gates.

@@ -2,7 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
@@ -34,6 +39,10 @@ type planned struct {
 	Approval       string `json:"approval,omitempty"`
 	// Waits lists what all pods wait for: a queue, a hold, hooks.
 	Waits []string `json:"waits,omitempty"`
+	// Replacement says what is ordered, and when it is expected to be Ready; empty: nothing is known.
+	Replacement string `json:"replacement,omitempty"`
+	// Unreachable says why no notice can reach the node; empty: notices reach it.
+	Unreachable string `json:"unreachable,omitempty"`
 	// Karpenter are the settings of its NodeClaim and NodePool; nil: it is not Karpenter's.
 	Karpenter *karpenterSettings `json:"karpenter,omitempty"`
 	// Fits is true if every pod leaves with its whole grace period before the
@@ -46,10 +55,12 @@ type planned struct {
 
 // plannedPod is the prediction for one pod. Times are relative to now.
 type plannedPod struct {
-	Namespace string     `json:"namespace"`
-	Name      string     `json:"name"`
-	Step      drain.Step `json:"step"`
-	Reason    string     `json:"reason"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the controller of the pod, such as Deployment web; empty: it has none.
+	Workload string     `json:"workload,omitempty"`
+	Step     drain.Step `json:"step"`
+	Reason   string     `json:"reason"`
 	// Now is the reason at the start, if it differs from Reason.
 	Now                string   `json:"now,omitempty"`
 	AskedInSeconds     *float64 `json:"askedInSeconds,omitempty"`
@@ -65,7 +76,7 @@ type plannedPod struct {
 
 func (p *planned) add(f simulate.PodOutcome, now time.Time) {
 	pod := plannedPod{
-		Namespace: f.Pod.Namespace, Name: f.Pod.Name, Step: f.Step, Reason: f.Reason,
+		Namespace: f.Pod.Namespace, Name: f.Pod.Name, Workload: workloadOf(f.Pod), Step: f.Step, Reason: f.Reason,
 		AskedInSeconds:     secondsFrom(f.Asked, now),
 		GoneInSeconds:      secondsFrom(f.Gone, now),
 		LastCallInSeconds:  secondsFrom(f.LastCall, now),
@@ -79,6 +90,19 @@ func (p *planned) add(f simulate.PodOutcome, now time.Time) {
 	}
 	p.Pods = append(p.Pods, pod)
 	p.Fits = p.Fits && f.Fits
+}
+
+// workloadOf names the controller of a pod. The pods of a Deployment have its name and the hash of
+// their template in the name of their ReplicaSet.
+func workloadOf(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return ""
+	}
+	if name, ok := strings.CutSuffix(owner.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]); ok && owner.Kind == "ReplicaSet" {
+		return "Deployment " + name
+	}
+	return owner.Kind + " " + owner.Name
 }
 
 // secondsFrom returns a time in seconds from now, or nil if it is zero.

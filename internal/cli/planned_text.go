@@ -24,22 +24,8 @@ func (p planned) write(s terminal.Stream, now time.Time) {
 		ahead = p.Begins.Sub(now)
 	}
 	table := terminal.NewTable("POD", "STEP", "ASKED", "GONE BY", "GRACE", "LAST CALL")
-	for _, pod := range p.Pods {
-		style := pod.style()
-		table.Row(
-			terminal.Cell{Text: pod.Namespace + "/" + pod.Name, Style: style},
-			terminal.Cell{Text: string(pod.Step), Style: style},
-			terminal.Cell{Text: formatOffset(pod.AskedInSeconds, ahead)},
-			terminal.Cell{Text: formatOffset(pod.GoneInSeconds, ahead)},
-			terminal.Cell{Text: pod.grace()},
-			terminal.Cell{Text: formatOffset(pod.LastCallInSeconds, ahead)},
-		)
-		if first, waits := strings.CutPrefix(pod.Now, "waits"); waits {
-			table.Under(terminal.Cell{Text: "at first it waits" + first, Style: terminal.Dim})
-		} else if pod.Now != "" {
-			table.Under(terminal.Cell{Text: "at first: " + pod.Now, Style: terminal.Dim})
-		}
-		table.Under(terminal.Cell{Text: pod.Reason, Style: terminal.Dim})
+	for _, like := range groupPods(p.Pods) {
+		like.write(table, ahead)
 	}
 	table.Write(s)
 	s.Printf("\n")
@@ -97,6 +83,12 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 	for _, why := range p.Waits {
 		s.Fact(factIndent, "waits", terminal.Warn, why)
 	}
+	if p.Replacement != "" {
+		s.Fact(factIndent, "replaced", terminal.Plain, p.Replacement)
+	}
+	if p.Unreachable != "" {
+		s.Fact(factIndent, "WARNING", terminal.Bad, p.Unreachable)
+	}
 	label := "karpenter"
 	for _, line := range p.Karpenter.lines(p.doNotDisrupt, now) {
 		s.Fact(factIndent, label, terminal.Plain, line)
@@ -140,6 +132,8 @@ func (p planned) verdict(now time.Time) (text string, fits *bool) {
 		}
 	}
 	switch {
+	case p.Unreachable != "":
+		return "no pod leaves, because no notice reaches the node", new(false)
 	case left > 0 && p.Deadline != nil:
 		return fmt.Sprintf("%d of %d pods cannot leave with their whole grace period before the deadline", left, leaving), new(false)
 	case left > 0:

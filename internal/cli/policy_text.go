@@ -13,7 +13,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
-	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // formatClock formats a time for people, with the date if it is more than an hour
@@ -83,7 +82,7 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 	if d.InstanceGone {
 		return gates
 	}
-	if gate, waits := w.replacementGate(d, begins); waits {
+	if gate, waits := w.replaceGate(d, begins); waits {
 		gates = append(gates, gate)
 	}
 	if gate, waits := record.DeregistrationGate(d, w.recordStatus(), begins); waits {
@@ -125,19 +124,6 @@ func (w *observed) hookGate(h *v1beta1.Hook, begins time.Time) (drain.Gate, bool
 		gate.Until = begins.Add(hooks.Timeout(*h))
 	}
 	return gate, true
-}
-
-// replacementGate returns the gate of the node's replacement, if one is in
-// progress. It assumes that the replacement is Ready at the expected time, unless
-// that has passed or there is no capacity. It does not predict whether Lifeboat
-// will request one.
-func (w *observed) replacementGate(d policy.Decision, begins time.Time) (drain.Gate, bool) {
-	s := w.replacementStatus(d)
-	gate, waits := replacement.Gate(s, d.Deadline)
-	if at := replacement.ExpectedAt(s, d.Deadline, nil); waits && at.After(begins) && replacement.IsOrdered(s) {
-		gate.Until = at
-	}
-	return gate, waits
 }
 
 // replacementStatus returns the progress of the replacement. It is nil if the

@@ -249,12 +249,9 @@ func (w *world) advance(to time.Time) {
 	})
 }
 
-// wants is the grace period that a pod requests: that of a deletion in
-// progress, else its spec's.
+// wants is the grace period that the spec of a pod requests. The one of a deletion in progress can
+// be shorter already.
 func wants(p *corev1.Pod) time.Duration {
-	if !p.DeletionTimestamp.IsZero() {
-		return grace(p)
-	}
 	if s := p.Spec.TerminationGracePeriodSeconds; s != nil {
 		return time.Duration(*s) * time.Second
 	}

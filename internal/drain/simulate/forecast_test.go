@@ -99,6 +99,13 @@ func TestMake(t *testing.T) {
 	late, tenMinutes := metav1.NewTime(now.Add(580*time.Second)), int64(600)
 	long.DeletionTimestamp, long.DeletionGracePeriodSeconds = &late, &tenMinutes
 
+	cut := pod("cut", "web", 7*24*60*60)
+	soon, most := metav1.NewTime(now.Add(100*time.Second)), int64(110)
+	cut.DeletionTimestamp, cut.DeletionGracePeriodSeconds = &soon, &most
+	forced := pod("forced", "web", 30)
+	present := metav1.NewTime(now)
+	forced.DeletionTimestamp, forced.DeletionGracePeriodSeconds = &present, new(int64)
+
 	soft := facts(time.Hour, []*corev1.Pod{pod("only", "db", 30)}, budget("db", 1, 0))
 	soft.Deadline.Type = v1beta1.DeadlineSoft
 
@@ -126,6 +133,10 @@ func TestMake(t *testing.T) {
 			[]string{"leaving Leaving asked -5 gone +25 grace 30/30"}},
 		{"one that is leaving too slowly is cut short at the end", facts(2*time.Minute, []*corev1.Pod{long}),
 			[]string{"long Delete asked -20 gone +110 grace 130/600 DOES NOT FIT"}},
+		{"one whose grace was cut when it was asked does not fit", facts(2*time.Minute, []*corev1.Pod{cut}),
+			[]string{"cut Leaving asked -10 gone +100 grace 110/604800 DOES NOT FIT"}},
+		{"nor does one that was deleted without grace", facts(2*time.Minute, []*corev1.Pod{forced}),
+			[]string{"forced Leaving asked +0 gone +0 grace 0/30 DOES NOT FIT"}},
 		{"who must not move stays", facts(2*time.Minute, []*corev1.Pod{owned(pod("agent", "agent", 30), "DaemonSet")}),
 			[]string{"agent Stays"}},
 	} {
