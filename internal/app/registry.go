@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
@@ -134,6 +135,10 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		loop.Register(mgr, changed, wanted, replaced),
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			sourcehealth.ReportNodes(ctx, mgr.GetClient(), recorder)
+			return nil
+		})),
 		policystatus.New(mgr.GetClient()).Register(mgr),
 		c.addTracing(mgr),
 		c.addActors(mgr, nodes, groups, recorder, forget, claims, orphaned, options.Cloud),

@@ -89,6 +89,7 @@ const (
 	idPolicyInvalid          = "policy-invalid"
 	idPoliciesTied           = "policies-tied"
 	idNodeConflict           = "node-conflict"
+	idNodeWithoutProviderID  = "node-without-provider-id"
 	idClockSkew              = "clock-skew"
 	idCallFailed             = "call-failed"
 	idPermissionMissing      = "permission-missing"
@@ -113,7 +114,7 @@ func IDs() []string {
 		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
 		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
 		idCRDsMissing, idLifeboatMissing, idLifeboatNotReady, idLifeboatNoLeader, idLifeboatFewReplicas, idLifeboatOtherQueue, idLifeboatVersions, idLifeboatTwice, idLifeboatNotChecked,
-		idPolicyInvalid, idPoliciesTied, idNodeConflict,
+		idPolicyInvalid, idPoliciesTied, idNodeConflict, idNodeWithoutProviderID,
 		idClockSkew, idCallFailed, idPermissionMissing, idNotUnderstood,
 	}
 }

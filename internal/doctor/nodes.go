@@ -14,7 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
-// CheckNodes reports the instances that several Ready nodes state as their own.
+// CheckNodes reports the instances that several Ready nodes state as their own, and the instances of
+// which no node states the id.
 func CheckNodes(nodes []corev1.Node) []finding.Finding {
 	of := map[string][]*corev1.Node{}
 	for i := range nodes {
@@ -36,5 +37,23 @@ func CheckNodes(nodes []corev1.Node) []finding.Finding {
 				strings.Join(conflict.Nodes, " "), id),
 		})
 	}
-	return all
+	return append(all, checkUnreachable(nodes)...)
+}
+
+// checkUnreachable reports the EC2 instances whose nodes have no provider id.
+func checkUnreachable(nodes []corev1.Node) []finding.Finding {
+	names := nodeindex.Unreachable(nodes)
+	if len(names) == 0 {
+		return nil
+	}
+	const shown = 5
+	text := joinList(names[:min(len(names), shown)])
+	if more := len(names) - shown; more > 0 {
+		text = fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), more)
+	}
+	return []finding.Finding{{
+		Severity: finding.Broken, ID: idNodeWithoutProviderID, Object: "nodes " + text,
+		Problem: "they run on EC2 and have no spec.providerID, so no notice about their instances reaches them: Lifeboat drains none of them",
+		Fix:     nodeindex.ProviderIDFix,
+	}}
 }

@@ -25,7 +25,7 @@ const maxInterned = 4096
 //   - Lifeboat's own annotations, and Karpenter's do-not-disrupt;
 //   - the provider ID, the taints and spec.unschedulable;
 //   - of the status, the Ready condition without its message, the boot ID and the
-//     attached volumes.
+//     attached volumes; of a node without a provider ID also the system UUID.
 //
 // Do not send a cached node in an update: that deletes what the transform stripped. A
 // merge patch made from a cached node is safe, because it names only what changed.
@@ -48,7 +48,8 @@ func slim(full *corev1.Node, s *interner) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{ProviderID: full.Spec.ProviderID, Unschedulable: full.Spec.Unschedulable, Taints: full.Spec.Taints},
 		Status: corev1.NodeStatus{
-			NodeInfo: corev1.NodeSystemInfo{BootID: full.Status.NodeInfo.BootID}, VolumesAttached: full.Status.VolumesAttached,
+			NodeInfo:        corev1.NodeSystemInfo{BootID: full.Status.NodeInfo.BootID, SystemUUID: uuidWithoutProviderID(full)},
+			VolumesAttached: full.Status.VolumesAttached,
 		},
 	}
 	for _, c := range full.Status.Conditions {
@@ -59,6 +60,14 @@ func slim(full *corev1.Node, s *interner) *corev1.Node {
 		}
 	}
 	return node
+}
+
+// uuidWithoutProviderID is by what IsUnreachable knows an instance.
+func uuidWithoutProviderID(node *corev1.Node) string {
+	if node.Spec.ProviderID != "" {
+		return ""
+	}
+	return node.Status.NodeInfo.SystemUUID
 }
 
 // interner makes equal strings share memory. Most labels of a node have the same text on
