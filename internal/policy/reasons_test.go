@@ -16,7 +16,8 @@ import (
 // The exceptions are reasons that only conditions or Kubernetes Events use.
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
 	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid",
-		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice", "ReasonOutOfService", "ReasonBackInService"}
+		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice", "ReasonOutOfService", "ReasonBackInService",
+		"ReasonWiringRepaired", "ReasonNoProviderID"}
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1beta1/names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -188,7 +188,7 @@ func notes(in *v1beta1.Interruption, row Interruption) []string {
 	if row.PodsLost > 0 {
 		all = append(all, fmt.Sprintf("%d pods were still on the node when its instance stopped", row.PodsLost))
 	}
-	if meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionWiringDegraded) {
+	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded); c != nil && c.Reason != v1beta1.ReasonNoticeReceived {
 		all = append(all, "the queue did not deliver the notice")
 	}
 	if record.IsPaused(in) {

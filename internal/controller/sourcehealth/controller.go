@@ -25,6 +25,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // Cause returns why the queue did not deliver notices of a kind, as far as
@@ -61,6 +62,10 @@ func Definitions() []metric.Definition { return []metric.Definition{degradedTota
 // conflictRetry is the requeue interval after a conflict.
 const conflictRetry = 250 * time.Millisecond
 
+// recheckInterval is how often AWS is asked whether a known cause is corrected: a few dozen read-only
+// calls.
+const recheckInterval = 5 * time.Minute
+
 // New returns the controller, or an error if its metric is already registered.
 func New(o Options) (*Controller, error) {
 	degraded := degradedTotal.NewCounters()
@@ -89,14 +94,15 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 		since = in.Status.Since.Time
 	}
 	missing, ok := notice.MissedByQueue(in.Spec.Notices, since)
-	if !ok {
-		return c.restore(ctx, in, since)
+	current := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
+	switch {
+	case current != nil && current.Status == metav1.ConditionTrue:
+		return c.restore(ctx, in, current, since)
+	case !ok, current != nil && current.Reason == v1beta1.ReasonWiringRepaired && kindOf(current) == missing.Kind:
+		return reconcile.Result{}, nil
 	}
 	if left := missing.Due.Sub(c.o.Clock()); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
-	}
-	if meta.IsStatusConditionTrue(in.Status.Conditions, v1beta1.ConditionWiringDegraded) {
-		return reconcile.Result{}, nil
 	}
 	return c.degrade(ctx, in, missing)
 }
@@ -122,21 +128,40 @@ func (c *Controller) degrade(ctx context.Context, in *v1beta1.Interruption, miss
 		"instance", in.Spec.InstanceID, "kind", missing.Kind, "source", missing.Source, "because", because, "advice", advice)
 	c.o.Events.Eventf(in, nil, corev1.EventTypeWarning, v1beta1.ConditionWiringDegraded, "Listen", "%s", message)
 	c.degraded.WithLabelValues(missing.Kind).Inc()
-	return reconcile.Result{}, nil
+	return reconcile.Result{RequeueAfter: recheckInterval}, nil
 }
 
-// restore resets the condition if the queue was only late. The record may no
-// longer contain the other source's notice, such as a lifecycle state that has
-// passed.
-func (c *Controller) restore(ctx context.Context, in *v1beta1.Interruption, since time.Time) (reconcile.Result, error) {
-	current := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
-	if current == nil || current.Status != metav1.ConditionTrue {
-		return reconcile.Result{}, nil
+// restore resets the condition if the queue was only late, or if the wiring is repaired: the cause that
+// the condition names is gone, and AWS shows no other. A condition without a known cause stays, for a
+// person to look at. The record may no longer contain the other source's notice, such as a lifecycle
+// state that has passed.
+func (c *Controller) restore(ctx context.Context, in *v1beta1.Interruption, current *metav1.Condition, since time.Time) (reconcile.Result, error) {
+	kind := kindOf(current)
+	if notice.ReceivedByQueue(in.Spec.Notices, since, kind) {
+		return c.reset(ctx, in, v1beta1.ReasonNoticeReceived, "the queue delivered the notice late")
 	}
-	if kind, _, _ := strings.Cut(current.Message, " "); !notice.ReceivedByQueue(in.Spec.Notices, since, kind) {
+	switch age := c.o.Clock().Sub(current.LastTransitionTime.Time); {
+	case age > record.DegradedFor:
 		return reconcile.Result{}, nil
+	case age < recheckInterval:
+		return reconcile.Result{RequeueAfter: recheckInterval - age}, nil
 	}
-	err := c.set(ctx, in, metav1.ConditionFalse, v1beta1.ReasonNoticeReceived, "the queue delivered the notice late")
+	because, advice := c.causes.of(ctx, kind)
+	if advice != "" || strings.Contains(current.Message, because) {
+		return reconcile.Result{RequeueAfter: recheckInterval}, nil
+	}
+	return c.reset(ctx, in, v1beta1.ReasonWiringRepaired, kind+" was not delivered, and the cause is corrected. Before: "+current.Message)
+}
+
+// kindOf is the kind that a message of the condition begins with.
+func kindOf(c *metav1.Condition) string {
+	kind, _, _ := strings.Cut(c.Message, " ")
+	return kind
+}
+
+// reset sets the condition to False.
+func (c *Controller) reset(ctx context.Context, in *v1beta1.Interruption, reason, message string) (reconcile.Result, error) {
+	err := c.set(ctx, in, metav1.ConditionFalse, reason, message)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}

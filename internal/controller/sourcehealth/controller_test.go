@@ -37,6 +37,8 @@ type world struct {
 	events *events.FakeRecorder
 	asked  int
 	refuse error
+	// repaired is true once the wiring has no known problem.
+	repaired bool
 }
 
 func newWorld(t *testing.T, notices ...v1beta1.Notice) *world {
@@ -62,6 +64,9 @@ func newWorld(t *testing.T, notices ...v1beta1.Notice) *world {
 		Client: w.client, Events: w.events, Clock: func() time.Time { return w.now }, Registerer: prometheus.NewRegistry(),
 		Cause: func(_ context.Context, kind string) (string, string) {
 			w.asked++
+			if w.repaired {
+				return "the wiring for it has no known problem", ""
+			}
 			return "the rule for " + kind + " is misspelt", "write it as AWS does"
 		},
 	})
@@ -143,6 +148,39 @@ func TestMissedNoticeStaysReported(t *testing.T) {
 	w.pass(0)
 	if c := w.condition(); c == nil || c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+// Wiring that a person has corrected is not unhealthy for a day.
+func TestRepairedWiringIsNoLongerDegraded(t *testing.T) {
+	w := newWorld(t, spot(notice.SourceIMDS, start))
+	w.pass(time.Minute)
+	if wait := w.pass(time.Minute); wait != recheckInterval-time.Minute || w.condition().Status != metav1.ConditionTrue {
+		t.Errorf("looks again in %s, condition %+v", wait, w.condition())
+	}
+	if wait := w.pass(recheckInterval); wait != recheckInterval || w.condition().Status != metav1.ConditionTrue {
+		t.Errorf("the cause is still there: looks again in %s, condition %+v", wait, w.condition())
+	}
+	w.repaired = true
+	w.pass(recheckInterval)
+	if c := w.condition(); c.Status != metav1.ConditionFalse || c.Reason != v1beta1.ReasonWiringRepaired || !strings.Contains(c.Message, "is misspelt") {
+		t.Errorf("condition %+v", c)
+	}
+	if wait := w.pass(recheckInterval); wait != 0 || w.condition().Status != metav1.ConditionFalse {
+		t.Errorf("looks again in %s, condition %+v", wait, w.condition())
+	}
+}
+
+// A notice that was lost without a known cause is not repaired by the absence of one.
+func TestUnexplainedLossStaysDegraded(t *testing.T) {
+	w := newWorld(t, spot(notice.SourceIMDS, start))
+	w.repaired = true
+	w.pass(time.Minute)
+	if wait := w.pass(recheckInterval); wait != recheckInterval || w.condition().Status != metav1.ConditionTrue {
+		t.Errorf("looks again in %s, condition %+v", wait, w.condition())
+	}
+	if wait := w.pass(25 * time.Hour); wait != 0 || w.condition().Status != metav1.ConditionTrue {
+		t.Errorf("a day later: looks again in %s, condition %+v", wait, w.condition())
 	}
 }
 
