@@ -96,20 +96,18 @@ func drawTable(s terminal.Stream, all []*v1beta1.Interruption, note string, now 
 	if s.Height > 0 {
 		room = max(s.Height-4, 1) // the heading, the omitted lines, the note, the cursor
 	}
-	table := terminal.NewTable("NODE", "KIND", "ACTION", "PHASE", "DEADLINE", "MOVED", "WAITING", "WAITS FOR")
-	for _, in := range all[:min(len(all), room)] {
-		table.Row(tableRow(in, now)...)
-	}
 	columns := s.Width
 	if columns == 0 {
 		columns = math.MaxInt
 	}
-	if len(all) == 0 {
-		s.Printf("no interruption is in progress\n")
-	} else {
-		table.WriteCut(s, columns)
+	shown := min(len(all), room)
+	text := drawRows(s, all[:shown], columns, now)
+	for shown > 1 && strings.Count(text, "\n")-1 > room { // reasons take lines as well
+		shown--
+		text = drawRows(s, all[:shown], columns, now)
 	}
-	if more := len(all) - room; more > 0 {
+	out.WriteString(text)
+	if more := len(all) - shown; more > 0 {
 		s.Printf("and %d more\n", more)
 	}
 	if note != "" {
@@ -118,6 +116,20 @@ func drawTable(s terminal.Stream, all []*v1beta1.Interruption, note string, now 
 		}
 		s.Printf("%s\n", s.Paint(terminal.Warn, note))
 	}
+	return out.String()
+}
+
+// drawRows renders the rows with their heading.
+func drawRows(s terminal.Stream, all []*v1beta1.Interruption, columns int, now time.Time) string {
+	if len(all) == 0 {
+		return "no interruption is in progress\n"
+	}
+	var out strings.Builder
+	table := terminal.NewTable("NODE", "KIND", "ACTION", "PHASE", "DEADLINE", "MOVED", "WAITING", "WAITS FOR")
+	for _, in := range all {
+		table.Row(tableRow(in, now)...)
+	}
+	table.WriteFit(s.Into(&out), columns)
 	return out.String()
 }
 

@@ -132,7 +132,8 @@ func TestWatchTable(t *testing.T) {
 		}
 		want := []string{
 			"NODE  KIND              ACTION  PHASE     DEADLINE  MOVED  WAITING  WAITS FOR",
-			"b     SpotInterruption  Drain   Draining  in 1m37s  4/5    1        shop/db-0 waits: PodDisruptionBudget db-pdb allows …",
+			"b     SpotInterruption  Drain   Draining  in 1m37s  4/5    1",
+			"    shop/db-0 waits: PodDisruptionBudget db-pdb allows 0 disruptions",
 			"",
 		}
 		if diff := cmp.Diff(want, screen(t, out.String())); diff != "" {

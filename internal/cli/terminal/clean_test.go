@@ -53,7 +53,7 @@ func writeEverywhere(s Stream, text string) {
 	s.Printf("%s", "| "+s.Paint(Bold, text)+" "+Line(text)+"\n")
 	table := NewTable("| HEAD", "TWO", "THREE")
 	table.Row(Cell{Text: "| " + text, Style: Good}, Cell{Text: text}, Cell{Text: text, Style: Dim})
-	table.WriteCut(s, 40)
+	table.WriteFit(s, 4000)
 	if s.TTY {
 		var drawn strings.Builder
 		table.Write(s.Into(&drawn))

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -46,18 +47,42 @@ func (t *Table) Under(text Cell) {
 // not padded.
 func (t *Table) Write(s Stream) { t.write(s, math.MaxInt) }
 
-// WriteCut is like Write and cuts every line to the given number of columns.
-func (t *Table) WriteCut(s Stream, columns int) { t.write(s, columns) }
+// WriteFit is like Write for a given number of columns. The text of the last column goes under its
+// row where it does not fit, and no part of it is lost. Other columns are cut.
+func (t *Table) WriteFit(s Stream, columns int) {
+	last := len(t.header) - 1
+	lead := 0
+	for _, width := range t.widths()[:last] {
+		lead += width + 2
+	}
+	fit := &Table{header: t.header, under: map[int][]Cell{}}
+	for i, row := range t.rows {
+		fit.rows, fit.under[i] = append(fit.rows, slices.Clone(row)), t.under[i]
+		if text := row[last]; text.Text != "" && lead+utf8.RuneCountInString(text.Text) > columns {
+			fit.rows[i][last] = Cell{}
+			fit.under[i] = append([]Cell{text}, t.under[i]...)
+		}
+	}
+	fit.write(s, columns)
+}
 
-func (t *Table) write(s Stream, room int) {
+// widths are the widths of the columns.
+func (t *Table) widths() []int {
 	widths := make([]int, len(t.header))
-	head := make([]Cell, len(t.header))
 	for i, h := range t.header {
-		head[i] = Cell{Text: h, Style: Dim}
 		widths[i] = utf8.RuneCountInString(h)
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].Text))
 		}
+	}
+	return widths
+}
+
+func (t *Table) write(s Stream, room int) {
+	widths := t.widths()
+	head := make([]Cell, len(t.header))
+	for i, h := range t.header {
+		head[i] = Cell{Text: h, Style: Dim}
 	}
 	writeRow(s, head, widths, room)
 	for i, row := range t.rows {

@@ -40,22 +40,32 @@ func TestFactsAndRowDetails(t *testing.T) {
 	}
 }
 
-func TestTableIsTruncated(t *testing.T) {
-	var out bytes.Buffer
-	table := NewTable("NAME", "REASON", "MORE")
-	table.Row(Cell{Text: "a-name", Style: Bad}, Cell{Text: "a long reason", Style: Dim}, Cell{Text: "unseen"})
-	for columns := 1; columns < 40; columns++ {
-		out.Reset()
-		table.WriteCut(Stream{Writer: &out}, columns)
+// The last column is the reason of a row, and no terminal is too narrow for it.
+func TestTableKeepsLastColumn(t *testing.T) {
+	const reason = "shop/db-0 waits: PodDisruptionBudget db-pdb allows 0 disruptions"
+	for columns := 24; columns < 90; columns++ {
+		var out bytes.Buffer
+		table := NewTable("NAME", "PHASE", "WAITS FOR")
+		table.Row(Cell{Text: "a-name"}, Cell{Text: "Draining"}, Cell{Text: reason})
+		table.Row(Cell{Text: "a-long-name"}, Cell{Text: "Drained"}, Cell{Text: "short"})
+		table.WriteFit(Stream{Writer: &out, Width: columns}, columns)
 		for line := range strings.Lines(out.String()) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns {
 				t.Errorf("%d columns where there are %d: %q", n, columns, line)
 			}
 		}
+		if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, reason) {
+			t.Errorf("the reason is cut at %d columns:\n%s", columns, out.String())
+		}
 	}
-	out.Reset()
-	table.WriteCut(Stream{Writer: &out, Color: true}, 12)
-	want := "\x1b[2mNAME\x1b[0m    \x1b[2mREA…\x1b[0m\n\x1b[31ma-name\x1b[0m  \x1b[2ma l…\x1b[0m\n"
+}
+
+func TestTableCutsOtherColumns(t *testing.T) {
+	var out bytes.Buffer
+	table := NewTable("NAME", "REASON", "MORE")
+	table.Row(Cell{Text: "a-name", Style: Bad}, Cell{Text: "a long reason", Style: Dim}, Cell{Text: "seen"})
+	table.WriteFit(Stream{Writer: &out, Color: true, Width: 12}, 12)
+	want := "\x1b[2mNAME\x1b[0m    \x1b[2mREA…\x1b[0m\n\x1b[31ma-name\x1b[0m  \x1b[2ma l…\x1b[0m\n    seen\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
