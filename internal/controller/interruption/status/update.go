@@ -159,7 +159,7 @@ func (u *Update) SetDecision(p Pass) {
 	}
 	decision := d.Decision // its message may have changed
 	s.Decision = &decision
-	s.Kind, s.NodeName = d.Notice.Kind, p.NodeName
+	s.Kind, s.NodeName = u.kind(), p.NodeName
 	if !p.Rescheduled { // else it is set once the node is restored
 		s.Deadline = d.Deadline
 	}
@@ -168,6 +168,19 @@ func (u *Update) SetDecision(p Pass) {
 	}
 	u.setApproval(p.Interruption)
 	u.SetPods(p.Pods)
+}
+
+// kind is the kind that the Interruption is named by. An instance that is reclaimed or ended changes its
+// state afterwards: that notice decides then, and it is not what began the drain. After a completion it
+// still follows if the node is gone.
+func (u *Update) kind() string {
+	was, d := &u.before.Status, &u.pass.Decision
+	follows := d.Notice.Kind == notice.KindInstanceStateChange && was.Decision != nil && record.Drains(was.Decision.Action) &&
+		(was.CompletionTime == nil || u.node == nil)
+	if follows && was.Kind != "" {
+		return was.Kind
+	}
+	return d.Notice.Kind
 }
 
 // SetPods notes the state of the pods.
