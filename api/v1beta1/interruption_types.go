@@ -117,7 +117,8 @@ type InterruptionStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Kind is the kind of the notice that determines the decision.
+	// Kind is the kind of the notice that determines the decision. A change of the
+	// instance's state that follows a drain does not change it.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Kind string `json:"kind,omitempty"`

@@ -51,6 +51,10 @@ const (
 	ReasonReported = "ReportedByAWS"
 	// ReasonMissingFromQueue: the queue did not deliver a notice that another source brought.
 	ReasonMissingFromQueue = "MissingFromQueue"
+	// ReasonNoProviderID: no notice can reach a node on EC2 that has no spec.providerID.
+	ReasonNoProviderID = "NoProviderID"
+	// ReasonWiringRepaired: what kept the queue from delivering that notice is corrected.
+	ReasonWiringRepaired = "WiringRepaired"
 	// ReasonDecided: policy made a decision, or another one.
 	ReasonDecided = "Decided"
 	// ReasonWaiting: the interruption waits; the message says for what.
@@ -218,6 +222,9 @@ const (
 	// AnnotationSurgeOrigin on such a pod records, as JSON, the removed metadata.
 	// Lifeboat restores it if the node stays.
 	AnnotationSurgeOrigin = "lifeboat.dev/surge-origin"
+	// AnnotationAcknowledged on an Interruption is the RFC 3339 time at which a person acknowledged
+	// what it needed. `lifeboat status` and the alert for blocked drains leave that out.
+	AnnotationAcknowledged = "lifeboat.dev/acknowledged"
 	// LabelInterruption on a hook's Job names its Interruption.
 	LabelInterruption = "lifeboat.dev/interruption"
 	// LabelReplacesInstance on a NodeClaim, and on the Node that it becomes, names the

@@ -21,13 +21,31 @@ type Need struct {
 	Command      string     `json:"command"`
 }
 
-// degradedFor is for how long an Interruption needs a person because the queue did not
+// DegradedFor is for how long an Interruption needs a person because the queue did not
 // deliver its notice.
-const degradedFor = 24 * time.Hour
+const DegradedFor = 24 * time.Hour
 
-// Needs returns what an Interruption needs from a person. program is the name that the user
-// calls the CLI by.
+// Needs returns what an Interruption needs from a person, without what a person has acknowledged.
+// program is the name that the user calls the CLI by.
 func Needs(in *v1beta1.Interruption, program string, now time.Time) []Need {
+	seen := Acknowledged(in, now)
+	return slices.DeleteFunc(allNeeds(in, program, now), func(n Need) bool {
+		return !seen.IsZero() && (n.Since == nil || !n.Since.After(seen))
+	})
+}
+
+// Acknowledged is when a person acknowledged what the Interruption needed until then; zero: nobody did.
+// A time that cannot be read or is in the future counts for nothing.
+func Acknowledged(in *v1beta1.Interruption, now time.Time) time.Time {
+	at, err := time.Parse(time.RFC3339, in.Annotations[v1beta1.AnnotationAcknowledged])
+	if err != nil || at.After(now) {
+		return time.Time{}
+	}
+	return at
+}
+
+// allNeeds returns also what is acknowledged.
+func allNeeds(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	all := wiringNeeds(in, program, now)
 	add := func(since time.Time, why, command string) {
 		n := Need{Interruption: in.Name, Node: NodeName(in), Why: why, Command: program + " " + command + " " + argument(in)}
@@ -52,6 +70,9 @@ func Needs(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionRequestsAccepted); c != nil && c.Status != "True" {
 		add(c.LastTransitionTime.Time, c.Message, "explain")
 	}
+	if since, why := Blocked(in, now); !since.IsZero() {
+		add(since, why, "plan")
+	}
 	for i := range Drain(&in.Status).Hooks {
 		h := &Drain(&in.Status).Hooks[i]
 		if h.State == v1beta1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {
@@ -67,7 +88,7 @@ func Needs(in *v1beta1.Interruption, program string, now time.Time) []Need {
 // wiringNeeds returns that the queue did not deliver a notice about the instance.
 func wiringNeeds(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
-	if c == nil || c.Status != "True" || now.Sub(c.LastTransitionTime.Time) > degradedFor {
+	if c == nil || c.Status != "True" || now.Sub(c.LastTransitionTime.Time) > DegradedFor {
 		return nil
 	}
 	at := c.LastTransitionTime.UTC()

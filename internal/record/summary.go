@@ -15,6 +15,13 @@ type Summary struct {
 	Groups map[Group]int
 	// NearestDeadlines are the earliest deadlines of nodes with pods that must leave, by type.
 	NearestDeadlines map[v1beta1.DeadlineType]time.Time
+	// PastLastCall counts, by node, the pods that wait to be asked to leave although their last call
+	// is over.
+	PastLastCall map[string]int
+	// OldestBlocked is since when the first of the blocked drains has made no progress, and Blocked
+	// counts them, without those that a person has acknowledged.
+	Blocked       int
+	OldestBlocked time.Time
 	// AwaitingApproval and OnHold count the Interruptions that wait for a person.
 	AwaitingApproval, OnHold int
 	// OldestApproval is the start of the longest wait for an approval; zero: none waits.
@@ -46,7 +53,7 @@ type Group struct {
 
 // Summarize returns what is under way. pool returns the pool of an Interruption's node.
 func Summarize(all []v1beta1.Interruption, pool func(*v1beta1.Interruption) string, now time.Time) Summary {
-	s := Summary{Groups: map[Group]int{}, NearestDeadlines: map[v1beta1.DeadlineType]time.Time{}}
+	s := Summary{Groups: map[Group]int{}, NearestDeadlines: map[v1beta1.DeadlineType]time.Time{}, PastLastCall: map[string]int{}}
 	for i := range all {
 		if in := &all[i]; !notice.Finished(in) {
 			s.add(in, pool(in), now)
@@ -66,6 +73,13 @@ func (s *Summary) add(in *v1beta1.Interruption, pool string, now time.Time) {
 		s.addPods(in)
 	}
 	s.addDrain(Drain(&in.Status))
+	if n := PastLastCall(in, now); n > 0 {
+		s.PastLastCall[NodeName(in)] += n
+	}
+	if since, _ := Blocked(in, now); !since.IsZero() && Acknowledged(in, now).Before(since) {
+		s.Blocked++
+		earlier(&s.OldestBlocked, since)
+	}
 	if l := in.Status.LifecycleHooks; l != nil && len(l.Hooks) > 0 && l.CompletedTime == nil {
 		s.LifecycleHooks++
 	}

@@ -74,6 +74,7 @@ func TestSummarize(t *testing.T) {
 			{Phase: v1beta1.PhaseAwaitingApproval, Action: v1beta1.ActionTerminate, Pool: "p"}: 1,
 			{Phase: v1beta1.PhaseNotified, Action: v1beta1.ActionNotify, Pool: "p"}:            1,
 		},
+		PastLastCall: map[string]int{},
 		NearestDeadlines: map[v1beta1.DeadlineType]time.Time{
 			v1beta1.DeadlineHard: clock.Add(50 * time.Second), v1beta1.DeadlineSoft: clock.Add(time.Hour),
 		},

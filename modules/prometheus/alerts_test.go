@@ -46,7 +46,8 @@ const healthy = `load 1m
   lifeboat_canary_failed_total{rule="health"} 0x60 1x59
   lifeboat_drained_pods_total{outcome="moved"} 0+1x120
   lifeboat_drained_pods_total{outcome="lost"} 3x120
-  lifeboat_nearest_deadline_seconds{type="Hard"} 90x120
+  lifeboat_nearest_deadline_seconds{type="Hard"} 20x120
+  lifeboat_oldest_blocked_drain_seconds 1200x120
   lifeboat_nearest_deadline_seconds{type="Soft"} 5x120
   lifeboat_pending_pods{state="waiting"} 4x120
   lifeboat_oldest_approval_wait_seconds 60x120
@@ -75,7 +76,8 @@ var faults = map[string]string{
 	"LifeboatWiringDegraded":       `lifeboat_wiring_degraded_total{kind="SpotInterruption"} 0x100 1x19`,
 	"LifeboatCanaryFailing":        `lifeboat_canary_failed_total{rule="health"} 0x100 0+1x19`,
 	"LifeboatPodsLost":             `lifeboat_drained_pods_total{outcome="lost"} 0x115 1x4`,
-	"LifeboatDeadlineNear":         `lifeboat_nearest_deadline_seconds{type="Hard"} 90x118 20x1`,
+	"LifeboatDeadlineNear":         `lifeboat_pods_past_last_call{node="a"} _x118 1x1`,
+	"LifeboatDrainBlocked":         `lifeboat_oldest_blocked_drain_seconds 0+60x120`,
 	"LifeboatApprovalForgotten":    `lifeboat_oldest_approval_wait_seconds 12000+60x120`,
 	"LifeboatPauseForgotten":       `lifeboat_pauses{stops="Everything"} 0x100 1x19`,
 	"LifeboatReplacementStuck":     `lifeboat_oldest_replacement_wait_seconds 0+60x120`,

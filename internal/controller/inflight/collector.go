@@ -5,6 +5,7 @@ package inflight
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/metric"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -82,6 +84,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(pendingPods, float64(s.PodsWaiting), "waiting")
 	gauge(pendingPods, float64(s.PodsLeaving), "leaving")
+	for node, n := range boundedNodes(s.PastLastCall) {
+		gauge(podsPastLastCall, float64(n), node)
+	}
+	gauge(blockedDrains, float64(s.Blocked))
+	gauge(blockedWait, age(s.OldestBlocked, now))
 	gauge(awaitingApproval, float64(s.AwaitingApproval))
 	gauge(approvalWait, age(s.OldestApproval, now))
 	gauge(onHold, float64(s.OnHold))
@@ -94,6 +101,30 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(lifecycleHooks, float64(s.LifecycleHooks))
 	gauge(paused, float64(s.Paused))
 	c.collectPauses(ctx, gauge, now)
+	c.collectNodes(ctx, gauge)
+}
+
+// collectNodes exports how many nodes no notice can reach.
+func (c *collector) collectNodes(ctx context.Context, gauge func(metric.Definition, float64, ...string)) {
+	var list corev1.NodeList
+	if err := c.o.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.Log.Info("cannot count the nodes without a provider id", "error", err.Error())
+		return
+	}
+	gauge(unreachableNodes, float64(len(nodeindex.Unreachable(list.Items))))
+}
+
+// boundedNodes joins all nodes but those with the most pods.
+func boundedNodes(pods map[string]int) map[string]int {
+	nodes := slices.SortedFunc(maps.Keys(pods), func(a, b string) int { return cmp.Or(cmp.Compare(pods[b], pods[a]), cmp.Compare(a, b)) })
+	out := map[string]int{}
+	for i, node := range nodes {
+		if i >= maxNodes {
+			node = otherPools
+		}
+		out[node] += pods[nodes[i]]
+	}
+	return out
 }
 
 // collectPauses exports the pauses that are in force.

@@ -81,14 +81,69 @@ lifeboat_pending_pods{state="waiting"} 2
 }
 
 func TestGaugesExistWithoutInterruptions(t *testing.T) {
-	if n, err := testutil.GatherAndCount(registry(t, true)); n != 17 || err != nil {
-		t.Errorf("%d series, want 17 (%v)", n, err)
+	if n, err := testutil.GatherAndCount(registry(t, true)); n != 20 || err != nil {
+		t.Errorf("%d series, want 20 (%v)", n, err)
 	}
 }
 
 func TestOnlyLeaderExportsGauges(t *testing.T) {
 	if n, err := testutil.GatherAndCount(registry(t, false)); n != 0 || err != nil {
 		t.Errorf("%d series, %v", n, err)
+	}
+}
+
+// The deadline of one node says nothing about the pods of another.
+func TestPodsPastLastCallAreThoseOfTheirNode(t *testing.T) {
+	pending := func(in *v1beta1.Interruption, state string, lastCall time.Duration) *v1beta1.Interruption {
+		at := metav1.NewTime(now.Add(lastCall))
+		in.Status.Drain.PendingPods = append(in.Status.Drain.PendingPods, v1beta1.PendingPod{Namespace: "shop", Name: "db-0", State: state, LastCall: &at})
+		return in
+	}
+	// a ends in five seconds, and its pods leave. b has an hour, and its pods wait. c is late.
+	a := pending(interruption("i-1", "a", v1beta1.PhaseDraining, v1beta1.ActionDrain), "Leaving", -time.Minute)
+	a.Status.Deadline.Time = metav1.NewTime(now.Add(5 * time.Second))
+	b := pending(interruption("i-2", "b", v1beta1.PhaseDraining, v1beta1.ActionDrain), "Waits", 30*time.Minute)
+	b.Status.Deadline.Time = metav1.NewTime(now.Add(time.Hour))
+	c := pending(interruption("i-3", "c", v1beta1.PhaseDraining, v1beta1.ActionDrain), "Waits", -10*time.Second)
+	notified := pending(interruption("i-4", "d", v1beta1.PhaseNotified, v1beta1.ActionNotify), "Waits", -10*time.Second)
+	want := `
+# HELP lifeboat_pods_past_last_call Pods of an interrupted node that wait to be asked to leave although their last call is over. A node without any has no series.
+# TYPE lifeboat_pods_past_last_call gauge
+lifeboat_pods_past_last_call{node="c"} 1
+`
+	if err := testutil.GatherAndCompare(registry(t, true, a, b, c, notified), strings.NewReader(want), "lifeboat_pods_past_last_call"); err != nil {
+		t.Error(err)
+	}
+	var late []client.Object
+	for i := range 100 {
+		late = append(late, pending(interruption(fmt.Sprintf("i-%d", i), fmt.Sprintf("n-%d", i), v1beta1.PhaseDraining, v1beta1.ActionDrain), "Waits", -time.Minute))
+	}
+	if n, err := testutil.GatherAndCount(registry(t, true, late...), "lifeboat_pods_past_last_call"); n != 21 || err != nil {
+		t.Errorf("%d series of 100 nodes, want 21 (%v)", n, err)
+	}
+}
+
+func TestGaugesOfBlockedDrainsAndUnreachableNodes(t *testing.T) {
+	blocked := interruption("i-1", "a", v1beta1.PhaseDraining, v1beta1.ActionDrain)
+	began := metav1.NewMicroTime(now.Add(-time.Hour))
+	blocked.Status.Deadline, blocked.Status.Drain.StartTime, blocked.Status.Drain.Pods.Leaving = nil, &began, 0
+	seen := blocked.DeepCopy()
+	seen.Name, seen.Annotations = "i-2", map[string]string{v1beta1.AnnotationAcknowledged: now.Add(-time.Minute).Format(time.RFC3339)}
+	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-1-5.ec2.internal"}}
+	want := `
+# HELP lifeboat_blocked_drains Drains that no deadline ends and that have made no progress for 15 minutes, such as one that a PodDisruptionBudget holds. One that a person has acknowledged does not count.
+# TYPE lifeboat_blocked_drains gauge
+lifeboat_blocked_drains 1
+# HELP lifeboat_nodes_without_provider_id Nodes on EC2 without spec.providerID: no notice about their instances reaches them.
+# TYPE lifeboat_nodes_without_provider_id gauge
+lifeboat_nodes_without_provider_id 1
+# HELP lifeboat_oldest_blocked_drain_seconds For how long the oldest of them has made no progress; 0 where there is none.
+# TYPE lifeboat_oldest_blocked_drain_seconds gauge
+lifeboat_oldest_blocked_drain_seconds 3600
+`
+	r := registry(t, true, blocked, seen, lost, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "rack7"}})
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "lifeboat_blocked_drains", "lifeboat_nodes_without_provider_id", "lifeboat_oldest_blocked_drain_seconds"); err != nil {
+		t.Error(err)
 	}
 }
 

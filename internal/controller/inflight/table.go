@@ -11,8 +11,8 @@ const (
 	otherPools = "other"
 )
 
-// maxPools is the number of pools that have series of their own.
-const maxPools = 20
+// maxPools is the number of pools that have series of their own, and maxNodes that of nodes.
+const maxPools, maxNodes = 20, 20
 
 var (
 	interruptions = metric.Definition{
@@ -41,6 +41,25 @@ var (
 		Name: "lifeboat_pending_pods", Type: metric.Gauge, Unit: "pods",
 		Help:   "Pods that must still leave interrupted nodes: waiting to be evicted, or leaving.",
 		Labels: []metric.Label{metric.OneOf("state", "waiting", "leaving")},
+	}
+	podsPastLastCall = metric.Definition{
+		Name: "lifeboat_pods_past_last_call", Type: metric.Gauge, Unit: "pods",
+		Help: "Pods of an interrupted node that wait to be asked to leave although their last call is over. " +
+			"A node without any has no series.",
+		Labels: []metric.Label{metric.Open("node", "the node: the 20 with the most such pods, then other")},
+	}
+	blockedDrains = metric.Definition{
+		Name: "lifeboat_blocked_drains", Type: metric.Gauge, Unit: "Interruptions",
+		Help: "Drains that no deadline ends and that have made no progress for 15 minutes, such as one that a PodDisruptionBudget holds. " +
+			"One that a person has acknowledged does not count.",
+	}
+	blockedWait = metric.Definition{
+		Name: "lifeboat_oldest_blocked_drain_seconds", Type: metric.Gauge, Unit: "seconds",
+		Help: "For how long the oldest of them has made no progress; 0 where there is none.",
+	}
+	unreachableNodes = metric.Definition{
+		Name: "lifeboat_nodes_without_provider_id", Type: metric.Gauge, Unit: "nodes",
+		Help: "Nodes on EC2 without spec.providerID: no notice about their instances reaches them.",
 	}
 	awaitingApproval = metric.Definition{
 		Name: "lifeboat_awaiting_approval", Type: metric.Gauge, Unit: "Interruptions",
@@ -97,7 +116,7 @@ var (
 // Definitions are the metrics of this package.
 func Definitions() []metric.Definition {
 	return []metric.Definition{
-		interruptions, underWay, nearestDeadline, pendingPods, awaitingApproval, approvalWait, onHold, uncorroborated,
+		interruptions, underWay, nearestDeadline, pendingPods, podsPastLastCall, blockedDrains, blockedWait, unreachableNodes, awaitingApproval, approvalWait, onHold, uncorroborated,
 		replacementsPending, replacementWait, hooks, hookWait, lifecycleHooks, pauses, pauseAge, paused,
 	}
 }
