@@ -34,7 +34,7 @@ func Needs(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	})
 }
 
-// Acknowledged is when a person acknowledged what the Interruption needed until then; zero: nobody did.
+// Acknowledged is when a person acknowledged what the Interruption needed until then; zero: no person did.
 // A time that cannot be read or is in the future counts for nothing.
 func Acknowledged(in *v1beta1.Interruption, now time.Time) time.Time {
 	at, err := time.Parse(time.RFC3339, in.Annotations[v1beta1.AnnotationAcknowledged])
