@@ -184,5 +184,9 @@ func complete(in *v1beta1.Interruption, ago time.Duration, moved, lost int32) {
 	in.Status.Phase, in.Status.CompletionTime = v1beta1.PhaseCompleted, &at
 	in.Status.Kind, in.Status.NodeName = notice.KindSpotInterruption, in.Spec.NodeName
 	in.Status.LastNoticeID = in.Spec.Notices[len(in.Spec.Notices)-1].ID
+	in.Status.HandledNotices = nil
+	for i := range in.Spec.Notices {
+		in.Status.HandledNotices = append(in.Status.HandledNotices, notice.Key(&in.Spec.Notices[i]))
+	}
 	record.EnsureDrain(&in.Status).Pods = v1beta1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
 }

@@ -224,7 +224,7 @@ func TestInterruptWithNothingToClose(t *testing.T) {
 	e := newEmulated(t)
 	waitForEnd := scheduled("n1", false)
 	done := metav1.NewMicroTime(clock.Add(time.Hour))
-	waitForEnd.Status.CompletionTime = &done
+	waitForEnd.Status.CompletionTime, waitForEnd.Status.HandledNotices = &done, []string{notice.Key(&waitForEnd.Spec.Notices[0])}
 	for name, records := range map[string][]client.Object{
 		"no record": nil, "closed already": {scheduled("n1", true)}, "over already": {waitForEnd},
 		"not a drill": {interruption(spotNotice("x", time.Minute))},

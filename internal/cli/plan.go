@@ -191,7 +191,7 @@ func (p *planned) isUnreachable(facts drain.Facts) {
 
 // addWaits adds what all pods wait for, and returns it as gates.
 func (p *planned) addWaits(w *observed, d, before policy.Decision, begins time.Time) []drain.Gate {
-	if d.Begun.IsZero() {
+	if before.Begun.IsZero() { // d assumes that the drain has begun
 		p.queue("policy "+d.EffectivePolicy, w.budget(before))
 		p.queue("the pool", w.terminations(before))
 	}
