@@ -168,6 +168,15 @@ func (p Plan) Empty() bool {
 	return !slices.ContainsFunc(p.Verdicts, func(v Verdict) bool { return v.Step != StepStays })
 }
 
+// Overdue reports whether all pods that must leave were asked to stop, and the grace of each ended
+// more than a minute ago. Then only their kubelet, or a finalizer, keeps them.
+func (p Plan) Overdue(now time.Time) bool {
+	left := p.Left()
+	return len(left) > 0 && !slices.ContainsFunc(left, func(v Verdict) bool {
+		return v.Step != StepLeaving || now.Before(stuckAt(v.Pod))
+	})
+}
+
 func urgency(s Step) int {
 	return slices.Index([]Step{StepDelete, StepEvict, StepSurge, StepLeaving, StepWaits, StepStays}, s)
 }

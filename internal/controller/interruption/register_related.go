@@ -26,8 +26,9 @@ var (
 	nodePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, ok1 := e.ObjectOld.(*corev1.Node)
 		is, ok2 := e.ObjectNew.(*corev1.Node)
-		return !ok1 || !ok2 || nodeindex.Ready(was) != nodeindex.Ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
-			!equality.Semantic.DeepEqual(was.Labels, is.Labels) || !equality.Semantic.DeepEqual(was.Annotations, is.Annotations) // the cache has only those that are read
+		return !ok1 || !ok2 || nodeindex.Ready(was) != nodeindex.Ready(is) || nodeindex.Silent(was) != nodeindex.Silent(is) ||
+			!equality.Semantic.DeepEqual(was.Spec, is.Spec) || !equality.Semantic.DeepEqual(was.Labels, is.Labels) ||
+			!equality.Semantic.DeepEqual(was.Annotations, is.Annotations) // the cache has only those that are read
 	}}
 	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, ok1 := e.ObjectOld.(*budgetcache.Object)

@@ -74,7 +74,8 @@ func evictPods(ctx context.Context, p *pass) (bool, error) {
 	}
 	end := p.end()
 	if !p.facts.now.Before(end) || p.isDone() {
-		return true, nil // the node lives, or its instance is terminated with the pods that are left
+		p.outcome.Abandoned = p.isAbandoned()
+		return true, nil // the node lives, or its instance ends with the pods that are left
 	}
 	p.requeueForDrain(end)
 	if err := p.evict(ctx, p.due()); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -43,6 +44,9 @@ const (
 func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.Live == nil || p.facts.drain().TerminationTime != nil {
 		return true, nil
+	}
+	if p.isAbandoned() {
+		return true, nil // a dead kubelet unmounts nothing
 	}
 	until := p.drainedAt().Add(detachTimeout)
 	if d := p.decision.Deadline; d != nil && d.Type == v1beta1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
@@ -74,14 +78,19 @@ func (p *pass) drainedAt() time.Time {
 }
 
 // isDone reports whether nothing on the node is waited for: no pod has to leave, or the
-// instance will be terminated and the time of all pods is over. A kubelet that is dead
-// never confirms that a pod has stopped.
+// time of all pods is over and the instance ends, or its kubelet is dead.
 func (p *pass) isDone() bool {
 	if p.plan.Empty() {
 		return true
 	}
-	return p.decision.Action == v1beta1.ActionTerminate && p.hold() == nil &&
-		replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now)
+	return p.hold() == nil && (p.isAbandoned() ||
+		p.decision.Action == v1beta1.ActionTerminate && replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now))
+}
+
+// isAbandoned reports whether only a dead kubelet keeps pods whose grace is over: it never confirms
+// that they have stopped. During a reboot the kubelet returns.
+func (p *pass) isAbandoned() bool {
+	return nodeindex.Silent(p.facts.node) && replacement.Ends(p.decision.Notice) && p.plan.Overdue(p.facts.now)
 }
 
 // hold returns the hold of a person, or nil. It requests a pass for its end.

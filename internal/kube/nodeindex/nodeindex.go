@@ -70,14 +70,20 @@ func InstanceID(node *corev1.Node) string {
 }
 
 // Ready reports whether a node exists and is Ready.
-func Ready(node *corev1.Node) bool {
+func Ready(node *corev1.Node) bool { return readiness(node) == corev1.ConditionTrue }
+
+// Silent reports whether the kubelet of a node does not report: the node lifecycle controller then sets
+// Ready to Unknown.
+func Silent(node *corev1.Node) bool { return readiness(node) == corev1.ConditionUnknown }
+
+func readiness(node *corev1.Node) corev1.ConditionStatus {
 	if node == nil {
-		return false
+		return ""
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+			return c.Status
 		}
 	}
-	return false
+	return ""
 }

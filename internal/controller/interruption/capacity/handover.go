@@ -108,7 +108,7 @@ func (r *Replacer) isHandoverDue(in Input, plan drain.Plan, done bool, p Progres
 	if at := replacement.HandoverAt(in.Decision.Deadline, r.Margin); at.After(in.Now) {
 		p.RequeueAt(at)
 	}
-	return replacement.HandoverDue(plan, in.Decision.Deadline, r.Margin, in.Now)
+	return done || replacement.HandoverDue(plan, in.Decision.Deadline, r.Margin, in.Now)
 }
 
 // isForwardDue reports whether the notice has to be put on Karpenter's queue.

@@ -98,8 +98,11 @@ func (u *Update) setCordoned(o Outcome) {
 // setDrained sets the condition Drained.
 func (u *Update) setDrained(o Outcome) {
 	if !o.Drained {
-		u.setCondition(v1beta1.ConditionDrained, false, v1beta1.ReasonPodsRemaining,
-			fmt.Sprintf("%d pods have to leave", len(u.Drain().PendingPods)))
+		message := fmt.Sprintf("%d pods have to leave", len(u.Drain().PendingPods))
+		if o.Abandoned {
+			message = fmt.Sprintf("%d pods are not waited for: the grace of each is over, and the node's kubelet does not report", len(u.Drain().PendingPods))
+		}
+		u.setCondition(v1beta1.ConditionDrained, false, v1beta1.ReasonPodsRemaining, message)
 		return
 	}
 	if u.setCondition(v1beta1.ConditionDrained, true, v1beta1.ReasonDrained, u.summary()) {

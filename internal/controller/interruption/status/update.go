@@ -108,6 +108,8 @@ type Outcome struct {
 	Uncorroborated *corroborate.Verdict
 	// Drained is set once no pod is left that has to leave.
 	Drained bool
+	// Abandoned is set where pods are left whose kubelet is dead: they are not waited for.
+	Abandoned bool
 	// SurgesUndone is how many pods were given back to their ReplicaSet.
 	SurgesUndone int
 	// Restored is set once a node that lives is as it was.
