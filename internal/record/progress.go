@@ -50,7 +50,12 @@ func NewestKind(in *v1beta1.Interruption) string {
 
 // IsCompleted reports whether nothing is left to do: the Interruption completed, and
 // no notice arrived since that is not handled.
-func IsCompleted(in *v1beta1.Interruption) bool { return notice.Finished(in) }
+func IsCompleted(in *v1beta1.Interruption) bool {
+	done := in.Status.CompletionTime
+	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
+		return n.ReceivedTime.After(done.Time) && !notice.IsHandled(&n, in.Status.HandledNotices)
+	})
+}
 
 // IsSettled reports whether no more pods will move: the node is empty, or the
 // action moves none. It does not wait for the end of the instance, which can
