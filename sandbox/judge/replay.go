@@ -89,7 +89,7 @@ type deleteOptions struct {
 	Preconditions      struct{ UID string }
 }
 
-// removed returns the pod of a deletion or an eviction. A StatefulSet reuses names, so the UID
+// removed returns the pod of a deletion, an eviction or a change. A StatefulSet reuses names, so the UID
 // decides where the log has it.
 func (h *History) removed(r Request, options deleteOptions) (*pod, error) {
 	var answer struct{ Metadata meta }

@@ -229,8 +229,8 @@ func foreignPods(h *History, found report) {
 		if r.Resource != "pods" || r.Verb != "patch" || !h.ours(r) || !r.accepted() {
 			continue
 		}
-		p := h.names[r.Namespace+"/"+r.Name]
-		if p == nil {
+		p, err := h.removed(r, deleteOptions{})
+		if err != nil || p == nil {
 			continue
 		}
 		if n := h.namedAt(p.Spec.NodeName, r.Received); n != nil && h.recordAt(n.instance(), r.Received) == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,7 +38,14 @@ type Options struct {
 type collector struct {
 	o     Options
 	descs map[string]*prometheus.Desc
+	// leads is when this replica was first seen to lead.
+	leads     time.Time
+	leadsOnce sync.Once
 }
+
+// firstPasses is how long a new leader has to look at the records. Until then they may list pods that left
+// while nothing led.
+const firstPasses = 10 * time.Second
 
 // Register registers the gauges.
 func Register(registerer prometheus.Registerer, o Options) error {
@@ -84,8 +92,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(pendingPods, float64(s.PodsWaiting), "waiting")
 	gauge(pendingPods, float64(s.PodsLeaving), "leaving")
-	for node, n := range boundedNodes(s.PastLastCall) {
-		gauge(podsPastLastCall, float64(n), node)
+	if c.leadsOnce.Do(func() { c.leads = now }); now.Sub(c.leads) >= firstPasses {
+		for node, n := range boundedNodes(s.PastLastCall) {
+			gauge(podsPastLastCall, float64(n), node)
+		}
 	}
 	gauge(blockedDrains, float64(s.Blocked))
 	gauge(blockedWait, age(s.OldestBlocked, now))

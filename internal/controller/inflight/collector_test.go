@@ -21,7 +21,19 @@ import (
 
 var now = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
 
+// registry has the gauges of a replica that leads for ten seconds.
 func registry(t *testing.T, elected bool, objects ...client.Object) *prometheus.Registry {
+	t.Helper()
+	clock := now.Add(-10 * time.Second)
+	r := registryAt(t, elected, func() time.Time { return clock }, objects...)
+	if _, err := r.Gather(); err != nil {
+		t.Fatal(err)
+	}
+	clock = now
+	return r
+}
+
+func registryAt(t *testing.T, elected bool, clock func() time.Time, objects ...client.Object) *prometheus.Registry {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -36,7 +48,7 @@ func registry(t *testing.T, elected bool, objects ...client.Object) *prometheus.
 	}
 	r := prometheus.NewPedanticRegistry()
 	err := inflight.Register(r, inflight.Options{
-		Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), Elected: leads, Clock: func() time.Time { return now },
+		Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), Elected: leads, Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +125,11 @@ lifeboat_pods_past_last_call{node="c"} 1
 `
 	if err := testutil.GatherAndCompare(registry(t, true, a, b, c, notified), strings.NewReader(want), "lifeboat_pods_past_last_call"); err != nil {
 		t.Error(err)
+	}
+	// The record may list pods that left while nothing led.
+	fresh := registryAt(t, true, func() time.Time { return now }, c)
+	if n, err := testutil.GatherAndCount(fresh, "lifeboat_pods_past_last_call"); n != 0 || err != nil {
+		t.Errorf("a new leader exports %d series (%v)", n, err)
 	}
 	var late []client.Object
 	for i := range 100 {
