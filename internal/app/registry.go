@@ -135,10 +135,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		loop.Register(mgr, changed, wanted, replaced),
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
-		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			sourcehealth.ReportNodes(ctx, mgr.GetClient(), recorder)
-			return nil
-		})),
+		mgr.Add(reportNodes(mgr, recorder)),
 		policystatus.New(mgr.GetClient()).Register(mgr),
 		c.addTracing(mgr),
 		c.addActors(mgr, nodes, groups, recorder, forget, claims, orphaned, options.Cloud),
@@ -268,6 +265,14 @@ func cachesSynced(mgr ctrl.Manager) healthz.Checker {
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
 			return errors.New("the caches have not synced with the API server")
 		}
+		return nil
+	}
+}
+
+// reportNodes reports at the start which nodes no notice can reach.
+func reportNodes(mgr ctrl.Manager, recorder *events.Recorder) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		sourcehealth.ReportNodes(ctx, mgr.GetClient(), recorder)
 		return nil
 	}
 }

@@ -143,9 +143,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 	}
 	p.Kind, p.EventTypeCode, p.Decision, p.Deadline, p.doNotDisrupt = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline, d.DoNotDisrupt
 	begins := w.begins(d)
-	if begins.After(w.now) {
-		p.Begins = &begins
-	}
+	p.setBegins(begins, w.now)
 	p.Approval = w.approvalLine(s, d)
 	p.Replacement = w.replacementPlan(d, begins)
 	p.AwaitsApproval = d.AwaitsApproval && d.Begun.IsZero()
@@ -180,6 +178,13 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		p.Fits = false // without an approval no pod leaves
 	}
 	return p
+}
+
+// setBegins notes when the action begins, if that is later.
+func (p *planned) setBegins(at, now time.Time) {
+	if at.After(now) {
+		p.Begins = &at
+	}
 }
 
 // isUnreachable describes a node that no notice can reach: nothing happens to its pods.

@@ -91,7 +91,7 @@ func (g *gang) join() {
 func (s *planContext) holdGangs(verdicts []Verdict) {
 	held := map[*gang]*Verdict{}
 	for i, c := range s.pods {
-		if c.gang != nil && held[c.gang] == nil && verdicts[i].Step == StepWaits && !(c.byBudget && c.lastCall.IsZero()) {
+		if c.gang != nil && held[c.gang] == nil && verdicts[i].Step == StepWaits && (!c.byBudget || !c.lastCall.IsZero()) {
 			held[c.gang] = &verdicts[i]
 		}
 	}

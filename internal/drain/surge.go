@@ -174,9 +174,9 @@ func (s *planContext) release(c *podState) (string, bool) {
 	case !s.awaitsTurn(c):
 		return "its successor is not Ready, but " + s.whyOverridden(c), true
 	case c.isOverdue(s.now) && s.known.waves[c.surged.UID].unsurged > 0:
-		return fmt.Sprintf("its successor has found no room, or has not started, for %s; it leaves after the other pods of ReplicaSet %s", minutes(successorTimeout), l.set.Name), false
+		return fmt.Sprintf("its successor has found no room, or has not started, for %s; it leaves after the other pods of ReplicaSet %s", successorWait(), l.set.Name), false
 	case !s.now.Before(c.successorDeadline):
-		return fmt.Sprintf("its successor is not Ready after %s, which is long enough", minutes(successorTimeout)), true
+		return fmt.Sprintf("its successor is not Ready after %s, which is long enough", successorWait()), true
 	case uncounted != "":
 		return uncounted, false
 	}
@@ -214,7 +214,7 @@ func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 	fit := s.known.eligibilityOf(c.pod)
 	switch {
 	case fit.not == "" && s.known.waves[fit.set.UID].noRoom:
-		c.whyUnsurged = fmt.Sprintf("an earlier successor has found no room, or has not started, for %s", minutes(successorTimeout))
+		c.whyUnsurged = fmt.Sprintf("an earlier successor has found no room, or has not started, for %s", successorWait())
 		return Verdict{}, false
 	case fit.not == "" && fit.unsettled == "":
 		if v, waits := s.awaitsWave(c, fit); waits {
@@ -235,7 +235,7 @@ func (s *planContext) surge(c *podState, fit surgeEligibility) Verdict {
 		end = c.turn
 	}
 	// A time that is counted from now would change with every pass of a drain that waits.
-	latest := "after " + minutes(successorTimeout)
+	latest := "after " + successorWait()
 	if !end.IsZero() && end.Before(s.now.Add(successorTimeout)) {
 		latest = "at " + clock(end)
 	}

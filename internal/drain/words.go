@@ -21,8 +21,8 @@ func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + "
 // seconds formats a duration in whole seconds, like grace periods.
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.Second)) }
 
-// minutes formats a duration in whole minutes.
-func minutes(d time.Duration) string { return fmt.Sprintf("%d min", int64(d/time.Minute)) }
+// successorWait is successorTimeout for people.
+func successorWait() string { return fmt.Sprintf("%d min", int64(successorTimeout/time.Minute)) }
 
 // timing says which grace the pod gets and how much time remains after it.
 func (s *planContext) timing(c *podState, cut *int64) string {

@@ -63,7 +63,8 @@ func PastLastCall(in *v1beta1.Interruption, now time.Time) int {
 	n := 0
 	for i := range Drain(&in.Status).PendingPods {
 		p := &Drain(&in.Status).PendingPods[i]
-		if waits := p.State == string(drain.StepWaits) || p.State == string(drain.StepSurge); waits && p.LastCall != nil && now.Sub(p.LastCall.Time) > pastLastCallSlack {
+		// A pause or a refusal leaves a pod that is due unasked.
+		if waits := p.EvictionTime == nil && p.State != string(drain.StepLeaving) && p.State != PodLost; waits && p.LastCall != nil && now.Sub(p.LastCall.Time) > pastLastCallSlack {
 			n++
 		}
 	}

@@ -64,25 +64,31 @@ func allNeeds(in *v1beta1.Interruption, program string, now time.Time) []Need {
 	if hold := Hold(in, now); hold != nil {
 		add(hold.Time.Time, HoldGate(hold).Why, "release")
 	}
-	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionCorroborated); c != nil && c.Status != "True" {
-		add(c.LastTransitionTime.Time, c.Message, "explain")
-	}
-	if c := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionRequestsAccepted); c != nil && c.Status != "True" {
-		add(c.LastTransitionTime.Time, c.Message, "explain")
+	for _, typ := range []string{v1beta1.ConditionCorroborated, v1beta1.ConditionRequestsAccepted} {
+		if c := meta.FindStatusCondition(in.Status.Conditions, typ); c != nil && c.Status != "True" {
+			add(c.LastTransitionTime.Time, c.Message, "explain")
+		}
 	}
 	if since, why := Blocked(in, now); !since.IsZero() {
 		add(since, why, "plan")
 	}
-	for i := range Drain(&in.Status).Hooks {
-		h := &Drain(&in.Status).Hooks[i]
-		if h.State == v1beta1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {
-			add(h.CompletionTime.Time, fmt.Sprintf("hook %s failed: %s", h.Name, h.Message), "explain")
-		}
+	for _, h := range failedHooks(in, now) {
+		add(h.CompletionTime.Time, fmt.Sprintf("hook %s failed: %s", h.Name, h.Message), "explain")
 	}
 	if in.Status.Kind == notice.KindRequested && in.Status.Phase == v1beta1.PhaseDrained {
 		add(time.Time{}, "is drained, as a person requested", "uncordon")
 	}
 	return all
+}
+
+// failedHooks returns the hooks that failed for good and that a person has not approved since.
+func failedHooks(in *v1beta1.Interruption, now time.Time) (failed []v1beta1.HookStatus) {
+	for _, h := range Drain(&in.Status).Hooks {
+		if h.State == v1beta1.HookFailed && h.CompletionTime != nil && GoAhead(in, now).Before(h.CompletionTime.Time) {
+			failed = append(failed, h)
+		}
+	}
+	return failed
 }
 
 // wiringNeeds returns that the queue did not deliver a notice about the instance.

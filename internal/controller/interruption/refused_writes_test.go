@@ -258,9 +258,9 @@ func TestRefusedCordonTakesNoSlot(t *testing.T) {
 func TestRefusedCordonOfNodeThatLivesEnds(t *testing.T) {
 	w := withBudget(t)
 	w.refuses.requests = []string{"patch Node"}
-	w.queued(start.Add(125 * time.Second))
+	_, _ = w.queued(start.Add(125 * time.Second)) // the cordon is refused
 	w.stopped("web-1", "web-2")
-	w.queued(start.Add(time.Hour))
+	_, _ = w.queued(start.Add(time.Hour))
 	if got := w.record().Status; got.CompletionTime == nil {
 		t.Errorf("phase %s: %+v", got.Phase, got.Conditions)
 	}

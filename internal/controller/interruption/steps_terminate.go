@@ -42,17 +42,8 @@ const (
 // awaitVolumeDetach waits until the volumes of the pods that left are detached, while there
 // is time.
 func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.Live == nil || p.facts.drain().TerminationTime != nil {
-		return true, nil
-	}
-	if p.isAbandoned() {
-		return true, nil // a dead kubelet unmounts nothing
-	}
-	until := p.drainedAt().Add(detachTimeout)
-	if d := p.decision.Deadline; d != nil && d.Type == v1beta1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
-		until = d.Time.Add(-p.Margin)
-	}
-	if !p.facts.now.Before(until) {
+	until := p.volumesDetachBy()
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.Live == nil || !p.facts.now.Before(until) {
 		return true, nil
 	}
 	var node corev1.Node
@@ -67,6 +58,19 @@ func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// volumesDetachBy is until when the instance is kept for its volumes; zero: it is not. A dead kubelet
+// unmounts nothing.
+func (p *pass) volumesDetachBy() time.Time {
+	if p.facts.drain().TerminationTime != nil || p.isAbandoned() {
+		return time.Time{}
+	}
+	until := p.drainedAt().Add(detachTimeout)
+	if d := p.decision.Deadline; d != nil && d.Type == v1beta1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
+		return d.Time.Add(-p.Margin)
+	}
+	return until
 }
 
 // drainedAt is when the last pod had left.
@@ -179,6 +183,11 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 	if !p.mayEnd(ctx) {
 		return false, nil
 	}
+	return p.requestTermination(ctx)
+}
+
+// requestTermination writes the intent, and calls EC2.
+func (p *pass) requestTermination(ctx context.Context) (bool, error) {
 	at := status.MicroTime(p.facts.now)
 	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""
 	p.Drain().TerminationTries++
