@@ -31,7 +31,7 @@ type bookkeeping struct {
 	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, compared int
 	// obliged counts the requirements that the product met in time; excused counts those that a
 	// disturbance excused.
-	obliged, excused, ended int
+	obliged, excused, ended, refusals int
 }
 
 // podHistory is the known state of a pod.
@@ -42,6 +42,8 @@ type podHistory struct {
 	asked          time.Time // when it was first asked to stop, by the product or others
 	gone           time.Time
 	askedByProduct bool
+	tried          time.Time // when a request to stop it was first refused by the API server
+	flapped        bool      // it was not Ready for some time
 }
 
 // instanceHistory is the known state of an instance.
@@ -65,8 +67,13 @@ type instanceHistory struct {
 	writes     int
 	passes     int
 	burst      time.Time // start of the interval in which passes are counted
-	overrides  []string  // pods that were deleted although a budget held them
-	announced  map[string]bool
+	// done are the changes that count as handled, and begun is the work that was begun, by subject.
+	done  map[change]bool
+	begun map[subject]begunWork
+	// registered is when its node registered last, and workAt when its node was last held back.
+	registered, workAt time.Time
+	overrides          []string // pods that were deleted although a budget held them
+	announced          map[string]bool
 }
 
 // disturbance is a time span with a fault.
@@ -96,6 +103,13 @@ func (b *bookkeeping) quietSpan(from time.Time, length time.Duration) time.Time 
 	return from.Add(length)
 }
 
+// tried notes that a request to stop a pod was refused.
+func (b *bookkeeping) tried(pod *corev1.Pod) {
+	if page := b.pods[pod.UID]; page != nil && page.tried.IsZero() {
+		page.tried = b.run.c.Now()
+	}
+}
+
 // disturbed reports whether there was a fault a moment ago.
 func (b *bookkeeping) disturbed(now time.Time) bool {
 	return slices.ContainsFunc(b.troubles, func(t disturbance) bool { return now.Sub(t.to) < behind/2 })
@@ -115,7 +129,7 @@ func (b *bookkeeping) nodes() []*corev1.Node {
 func (b *bookkeeping) inst(id string) *instanceHistory {
 	p := b.insts[id]
 	if p == nil {
-		p = &instanceHistory{accepted: map[string]time.Time{}, announced: map[string]bool{}}
+		p = &instanceHistory{accepted: map[string]time.Time{}, announced: map[string]bool{}, done: map[change]bool{}, begun: map[subject]begunWork{}}
 		b.insts[id] = p
 	}
 	return p
@@ -167,7 +181,7 @@ func (b *bookkeeping) nodeChanged(was client.Object, n *corev1.Node) {
 	if was == nil {
 		b.as[n.Name] = n.DeepCopy()
 		i := b.inst(instanceOf(n))
-		i.node, i.changed, i.cordoned, i.uncordoned = n.Name, b.run.c.Now(), time.Time{}, false
+		i.node, i.changed, i.cordoned, i.uncordoned, i.registered = n.Name, b.run.c.Now(), time.Time{}, false, b.run.c.Now()
 		return
 	}
 	i := b.inst(instanceOf(n))
@@ -200,6 +214,10 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 		}
 		i.accepted[n.ID], b.durable[n.ID] = now, true
 		b.run.note("accepted %s", n.ID)
+		if b.run.people {
+			b.expect(in.Name, n)
+			continue
+		}
 		if !n.Withdrawn {
 			b.run.c.At(now.Add(noticeDue), "notice "+n.ID, func() { b.checkNoticeHandled(in.Name, n.ID, now) })
 		}
@@ -218,6 +236,14 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 	if was, _ := c.Old.(*v1beta1.Interruption); was != nil {
 		b.checkCompletion(was, in)
 		b.checkNoticesKept(was, in)
+		if b.run.people {
+			b.noteHandled(was, in)
+			if was.Generation != in.Generation || len(was.Status.HandledNotices) != len(in.Status.HandledNotices) {
+				b.expectRestored(in.Name)
+			}
+			b.checkCounts(in)
+			return
+		}
 		b.checkHandled(was, in)
 		before, begun := case_{record: was}.begun(), case_{record: in}.begun()
 		if !begun.IsZero() && begun != before && in.Status.Decision.Action == v1beta1.ActionTerminate {

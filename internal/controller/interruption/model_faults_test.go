@@ -41,12 +41,16 @@ func (r *modelRun) admit(q *model.Request) {
 	}
 	f, inFlight, err := r.draw(chance, q)
 	r.c.After(delay(), "request "+q.String(), func() {
+		refused := r.refuses(q)
 		switch {
 		case q.Process.Dead():
 			if inFlight && q.Writes() {
 				_ = r.carryOut(q) // the process is dead
 			}
 			q.Answer(model.ErrDead)
+		case refused != nil:
+			r.noteRefused(q, refused)
+			q.Answer(refused)
 		case f == failed, r.c.Now().Before(r.outage):
 			r.note("%s: not carried out: %v", q, err)
 			r.bookkeeping.disturb(r.c.Now(), faultTakes(err), "fault")

@@ -70,7 +70,7 @@ func (b *bookkeeping) checkHandled(was, is *v1beta1.Interruption) {
 	now, i := b.run.c.Now(), b.inst(is.Name)
 	for _, n := range is.Spec.Notices {
 		if n.Withdrawn || n.Deadline == nil || !n.Deadline.Time.After(now) || !i.off.IsZero() || !i.terminated.IsZero() ||
-			slices.Contains(was.Status.HandledNotices, n.ID) || !slices.Contains(is.Status.HandledNotices, n.ID) || b.run.group != nil {
+			isHandledNotice(n, was.Status.HandledNotices) || !isHandledNotice(n, is.Status.HandledNotices) || b.run.group != nil {
 			continue
 		}
 		c := case_{record: is.DeepCopy(), node: b.nodeOf(is.Name), now: now}

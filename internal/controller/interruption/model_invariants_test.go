@@ -41,11 +41,15 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 	if i.passes++; now.Sub(i.burst) > time.Minute {
 		i.burst, i.passes = now, 0
 	}
-	if i.passes > 400 {
+	if i.passes > 400 && r.people {
+		r.broken(backsOff, "%s: %d passes within %s", key, i.passes, now.Sub(i.burst))
+		r.halted = true
+	} else if i.passes > 400 {
 		r.fail("%s: %d passes within %s", key, i.passes, now.Sub(i.burst))
 	}
 	in := r.bookkeeping.recordOf(name)
-	if err != nil || in == nil || notice.Finished(in) || now.Sub(i.changed) < behind || r.life == nil || r.bookkeeping.disturbed(now) {
+	if err != nil || in == nil || finished(in) || now.Sub(i.changed) < behind || r.life == nil || r.bookkeeping.disturbed(now) ||
+		r.refused(i.node, time.Time{}, writeRecord) {
 		return
 	}
 	for _, left := range record.Drain(&in.Status).PendingPods {
@@ -58,7 +62,8 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 	if ready == nil || ready.Message == "" {
 		r.fail("%s is not finished and does not say what it waits for", key)
 	}
-	if result.RequeueAfter <= 0 && (ready == nil || len(record.Drain(&in.Status).PendingPods) == 0) {
+	asked := slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.Kind == notice.KindRequested && !n.Withdrawn })
+	if result.RequeueAfter <= 0 && !asked && (ready == nil || len(record.Drain(&in.Status).PendingPods) == 0) {
 		r.fail("%s never ends: %v", key, ready)
 	}
 }
@@ -123,7 +128,7 @@ func respectedHold(pod *corev1.Pod, mode v1beta1.DoNotDisrupt) bool {
 func (b *bookkeeping) checkEnd() {
 	for _, n := range b.nodes() {
 		in := b.recordOf(instanceOf(n))
-		if in != nil && !notice.Finished(in) {
+		if in != nil && !finished(in) || b.run.refused(n.Name, time.Time{}, writeNode, writeSurge, writeRecord) {
 			continue
 		}
 		want := b.as[n.Name]
@@ -134,16 +139,19 @@ func (b *bookkeeping) checkEnd() {
 	}
 	for _, p := range b.run.Pods(func(p *corev1.Pod) bool { return p.Labels[v1beta1.LabelSurged] != "" && p.DeletionTimestamp == nil }) {
 		in := b.recordOf(b.pods[p.UID].instance)
-		if n := b.run.Node(p.Spec.NodeName); n != nil && (in == nil || notice.Finished(in)) {
+		if n := b.run.Node(p.Spec.NodeName); n != nil && (in == nil || finished(in)) && !b.run.refused(n.Name, time.Time{}, writeSurge, writeNode, writeRecord) {
 			b.run.fail("pod %s/%s was taken from its ReplicaSet and neither left nor was given back", p.Namespace, p.Name)
 		}
 	}
 	b.run.Each("Interruption", func(o client.Object) {
 		in, ok := o.(*v1beta1.Interruption)
-		if !ok || notice.Finished(in) {
-			return
+		switch {
+		case !ok || finished(in):
+		case b.run.people:
+			b.checkEnds(in)
+		default:
+			b.checkUnfinished(in)
 		}
-		b.checkUnfinished(in)
 	})
 	for id, i := range b.insts {
 		for _, pod := range i.overrides {
@@ -175,7 +183,7 @@ func (b *bookkeeping) checkUnfinished(in *v1beta1.Interruption) {
 // inDoubt reports whether a record waits for EC2 to confirm its notice. Without a confirmation
 // its instance is never terminated.
 func (b *bookkeeping) inDoubt(in *v1beta1.Interruption) bool {
-	if in == nil || notice.Finished(in) {
+	if in == nil || finished(in) {
 		return false
 	}
 	if meta.IsStatusConditionFalse(in.Status.Conditions, v1beta1.ConditionCorroborated) {
@@ -228,6 +236,9 @@ func podReason(in *v1beta1.Interruption, pod types.UID) string {
 		if left.UID == pod {
 			return left.State + ": " + left.Reason
 		}
+	}
+	if in.Status.Decision == nil {
+		return "no status was written"
 	}
 	return fmt.Sprintf("not listed; %s: %s", in.Status.Phase, in.Status.Decision.Message)
 }

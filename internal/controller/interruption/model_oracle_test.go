@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -100,14 +101,26 @@ func withShutdown(n v1beta1.Notice) v1beta1.Notice {
 	switch n.InstanceState {
 	case "stopping", "shutting-down":
 		if n.Deadline == nil || n.Deadline.Type != v1beta1.DeadlineEstimated {
-			n.Deadline = notice.At(n.Time.Add(2*time.Minute), v1beta1.DeadlineEstimated)
+			n.Deadline = deadlineAt(n.Time.Add(2*time.Minute), v1beta1.DeadlineEstimated)
 		}
 	case "stopped", "terminated":
 		if n.Deadline == nil || n.Deadline.Type != v1beta1.DeadlineHard {
-			n.Deadline = notice.At(n.Time.Time, v1beta1.DeadlineHard)
+			n.Deadline = deadlineAt(n.Time.Time, v1beta1.DeadlineHard)
 		}
 	}
 	return n
+}
+
+// shutdownDeadline is the deadline that a message about the state of an instance carries.
+func shutdownDeadline(state string, at time.Time) *v1beta1.Deadline {
+	if state == "stopping" || state == "shutting-down" {
+		return deadlineAt(at.Add(2*time.Minute), v1beta1.DeadlineEstimated)
+	}
+	return deadlineAt(at, v1beta1.DeadlineHard)
+}
+
+func deadlineAt(t time.Time, typ v1beta1.DeadlineType) *v1beta1.Deadline {
+	return &v1beta1.Deadline{Time: metav1.NewTime(t), Type: typ}
 }
 
 func isOff(n v1beta1.Notice) bool {
@@ -161,7 +174,7 @@ func (c case_) inLastHour(n v1beta1.Notice, d *v1beta1.Deadline) *v1beta1.Deadli
 		n.Kind != notice.KindScheduledChange || n.InstanceAction == "" || n.InstanceAction == "maintain" {
 		return d
 	}
-	return notice.At(d.Time.Time, v1beta1.DeadlineHard)
+	return deadlineAt(d.Time.Time, v1beta1.DeadlineHard)
 }
 
 // firstEnd is the end of the machine: what decides may end it, or another standing notice earlier.
@@ -295,7 +308,7 @@ func (c case_) deadlineOf(v *verdict, notices []v1beta1.Notice) *v1beta1.Deadlin
 	case v.notice.Kind == notice.KindAutoScalingTermination && v.drains():
 		return c.extended(begun, notices, best)
 	case best == nil && v.action == v1beta1.ActionTerminate && !begun.IsZero() && !c.held():
-		return notice.At(latest(begun, c.released()).Add(2*time.Minute).Truncate(time.Second), v1beta1.DeadlineHard)
+		return deadlineAt(latest(begun, c.released()).Add(2*time.Minute).Truncate(time.Second), v1beta1.DeadlineHard)
 	}
 	return best
 }

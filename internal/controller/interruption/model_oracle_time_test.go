@@ -84,9 +84,9 @@ func (c case_) extended(from time.Time, notices []v1beta1.Notice, stands *v1beta
 	case firm(stands) && (a.RetainOnAbandon || stands.Time.Time.Before(at)):
 		return stands
 	case a.RetainOnAbandon:
-		return notice.At(at.Truncate(time.Second), v1beta1.DeadlineSoft)
+		return deadlineAt(at.Truncate(time.Second), v1beta1.DeadlineSoft)
 	}
-	return notice.At(at.Truncate(time.Second), v1beta1.DeadlineHard)
+	return deadlineAt(at.Truncate(time.Second), v1beta1.DeadlineHard)
 }
 
 // takenOut is the verdict for an instance that was detached from its Auto Scaling group: it is
@@ -104,7 +104,7 @@ func (c case_) takenOut(v verdict) verdict {
 	}
 	v.withdrawn, v.awaits, v.notBefore, v.proceedsAt = false, false, time.Time{}, time.Time{}
 	if v.deadline == nil || v.deadline.Type != v1beta1.DeadlineHard {
-		v.deadline = notice.At(d.Replacement.OrderTime.Add(time.Hour).Truncate(time.Second), v1beta1.DeadlineHard)
+		v.deadline = deadlineAt(d.Replacement.OrderTime.Add(time.Hour).Truncate(time.Second), v1beta1.DeadlineHard)
 	}
 	return v
 }

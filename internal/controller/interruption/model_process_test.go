@@ -159,7 +159,7 @@ func (l *controllerProcess) work(key string, it *item) {
 		switch {
 		case err != nil:
 			it.failures++
-			l.add(key, now.Add(min(5*time.Millisecond<<min(it.failures-1, 20), 1000*time.Second)))
+			l.add(key, now.Add(min(100*time.Millisecond<<min(it.failures-1, 20), maxBackoff)))
 		case result.RequeueAfter > 0:
 			it.failures = 0
 			l.add(key, now.Add(result.RequeueAfter))
@@ -256,7 +256,7 @@ func (l *controllerProcess) enqueueRecord(c model.Change) {
 	switch {
 	case is == nil:
 		l.add("orphan "+was.Spec.NodeName, l.run.c.Now())
-	case notice.Finished(is) && (was == nil || !notice.Finished(was)):
+	case finished(is) && (was == nil || !finished(was)):
 		l.add("orphan "+is.Spec.NodeName, l.run.c.Now())
 	}
 	if is != nil {

@@ -3,4 +3,4 @@
 package interruption
 
 // modelRuns is the default number of runs.
-const modelRuns = 2000
+const modelRuns = 1500

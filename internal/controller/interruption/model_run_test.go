@@ -56,6 +56,13 @@ type modelRun struct {
 	group       *modelGroup // nil: the cluster has no group
 	// plant plants a defect into what the controller calls; nil: there is none.
 	plant func(*modelRun, *Options)
+	// people is set for a world of people, in which the checks of promises apply. promise is one that is
+	// checked even if it is switched off.
+	people   bool
+	promise  string
+	halted   bool // the product repeats something without end: the run ends
+	refusals []*refusedWrite
+	repeats  map[string][]time.Time // when a request was refused, within the last hour
 
 	mu     sync.Mutex
 	wanted []wantedWatch
@@ -68,7 +75,7 @@ type modelRun struct {
 
 func newModelRun(seed uint64, metrics *status.Metrics) *modelRun {
 	c := model.New(seed)
-	r := &modelRun{c: c, Cluster: model.NewCluster(c), seed: seed, metrics: metrics}
+	r := &modelRun{c: c, Cluster: model.NewCluster(c), seed: seed, metrics: metrics, repeats: map[string][]time.Time{}}
 	r.bookkeeping = newBookkeeping(r)
 	c.Admit = r.admit
 	r.Changed = append(r.Changed, r.bookkeeping.changed, func(ch model.Change) {
@@ -83,12 +90,17 @@ func newModelRun(seed uint64, metrics *status.Metrics) *modelRun {
 func (r *modelRun) simulate() {
 	r.chaos = r.drawChaos()
 	r.horizon = r.c.Now().Add(2 * time.Minute)
-	if r.group == nil {
-		r.setUp()
-		r.scheduleEvents()
-	} else {
+	switch {
+	case r.group != nil:
 		r.group.setUp()
 		r.group.scheduleEvents()
+	case r.people:
+		r.setUp()
+		r.drawRefusals()
+		r.scheduleStories()
+	default:
+		r.setUp()
+		r.scheduleEvents()
 	}
 	r.life = r.begin()
 	r.life.reconcileAll()
@@ -99,11 +111,11 @@ func (r *modelRun) simulate() {
 	over := func() bool {
 		r.answerWatches()
 		r.answerHints()
-		return len(r.wrong) > 0
+		return len(r.wrong) > 0 || r.halted
 	}
 	r.c.Run(r.horizon, over)
 	r.c.Run(r.c.Now().Add(time.Minute), func() bool { return over() || r.life != nil })
-	if len(r.wrong) == 0 {
+	if len(r.wrong) == 0 && !r.halted {
 		r.bookkeeping.checkEnd()
 		if r.group != nil {
 			r.group.checkEnd()

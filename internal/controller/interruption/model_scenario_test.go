@@ -141,7 +141,7 @@ func (s *instanceScenario) until(at time.Time) {
 func (s *instanceScenario) spot() {
 	n := s.notice(notice.KindSpotInterruption, s.at)
 	deadline := n.Time.Add(2 * time.Minute)
-	n.Deadline, n.InstanceAction = notice.At(deadline, v1beta1.DeadlineHard), pick(s.modelRun, "terminate", "stop")
+	n.Deadline, n.InstanceAction = deadlineAt(deadline, v1beta1.DeadlineHard), pick(s.modelRun, "terminate", "stop")
 	late := pick(s.modelRun, time.Second, 3*time.Second, 20*time.Second, 100*time.Second, 125*time.Second)
 	s.send(n, s.at.Add(late))
 	if s.c.Chance(.85) {
@@ -159,7 +159,7 @@ func (s *instanceScenario) planned() {
 	n := s.notice(notice.KindScheduledChange, s.at)
 	due := s.at.Add(pick(s.modelRun, 5*time.Minute, 20*time.Minute, 90*time.Minute, 5*time.Hour)).Truncate(time.Second)
 	n.Subject, n.InstanceAction = "arn:"+s.instance, pick(s.modelRun, "stop", "stop", "reboot", "maintain", "")
-	n.Deadline = notice.At(due, v1beta1.DeadlineSoft)
+	n.Deadline = deadlineAt(due, v1beta1.DeadlineSoft)
 	n.Source = pick(s.modelRun, notice.SourceQueue, notice.SourceEC2, notice.SourceEC2) // the poll confirms what a message says
 	s.send(n, s.at.Add(time.Second))
 	s.reboots(due)
@@ -169,7 +169,7 @@ func (s *instanceScenario) planned() {
 		again.Subject, again.InstanceAction = n.Subject, n.InstanceAction
 		again.Source = n.Source
 		due = due.Add(pick(s.modelRun, -2*time.Minute, 10*time.Minute, 2*time.Hour))
-		again.Deadline = notice.At(due, v1beta1.DeadlineSoft)
+		again.Deadline = deadlineAt(due, v1beta1.DeadlineSoft)
 		again.Withdrawn = s.c.Chance(.5)
 		s.send(again, again.Time.Add(time.Second))
 		if again.Withdrawn {
@@ -190,9 +190,9 @@ func (s *instanceScenario) planned() {
 
 func (s *instanceScenario) state(state string, at time.Time) {
 	n := s.notice(notice.KindInstanceStateChange, at)
-	n.Source, n.InstanceState, n.Deadline = notice.SourceQueue, state, notice.ShutdownDeadline(state, n.Time.Time)
+	n.Source, n.InstanceState, n.Deadline = notice.SourceQueue, state, shutdownDeadline(state, n.Time.Time)
 	if s.c.Chance(.2) { // as an earlier release recorded it
-		n.Deadline = notice.At(n.Time.Time, v1beta1.DeadlineHard)
+		n.Deadline = deadlineAt(n.Time.Time, v1beta1.DeadlineHard)
 	}
 	s.send(n, at.Add(s.c.Between(time.Second, 5*time.Second)))
 }

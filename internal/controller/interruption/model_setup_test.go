@@ -101,6 +101,9 @@ func (r *modelRun) drawPolicy(name string) *v1beta1.InterruptionPolicy {
 	for range 1 + r.c.Rand.IntN(3) {
 		p.Spec.Rules = append(p.Spec.Rules, r.drawRule())
 	}
+	if r.people && r.c.Chance(.4) {
+		p.Spec.Hooks = r.drawHooks()
+	}
 	if r.c.Chance(.4) {
 		p.Spec.Budget = &v1beta1.Budget{MaxConcurrent: pick(r, intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("30%"))}
 	}
@@ -120,6 +123,9 @@ func (r *modelRun) drawRule() v1beta1.Rule {
 			notice.KindRebalanceRecommendation, notice.KindInstanceStateChange, notice.KindInstanceStatus, notice.KindInstanceStatus)},
 		Action: pick(r, v1beta1.ActionIgnore, v1beta1.ActionNotify, v1beta1.ActionCordon, v1beta1.ActionTerminate,
 			v1beta1.ActionDrain, v1beta1.ActionDrain, v1beta1.ActionDrain, v1beta1.ActionDrain),
+	}
+	if r.people && r.c.Chance(.2) {
+		rule.Kinds[0] = notice.KindRequested
 	}
 	if rule.Kinds[0] == notice.KindInstanceStatus && r.c.Chance(.8) { // the default terminates nothing
 		rule.Action = v1beta1.ActionTerminate

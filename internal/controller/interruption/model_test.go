@@ -131,7 +131,10 @@ func worlds() uint64 {
 
 func modelRunOf(t *testing.T, seed uint64, metrics *status.Metrics) (r *modelRun) {
 	t.Helper()
-	return playModel(t, seed, metrics, func(r *modelRun) { r.logs = os.Getenv("LIFEBOAT_MODEL_SEED") != "" })
+	return playModel(t, seed, metrics, func(r *modelRun) {
+		r.logs = os.Getenv("LIFEBOAT_MODEL_SEED") != ""
+		r.people = seed%3 == 0
+	})
 }
 
 func playModel(t *testing.T, seed uint64, metrics *status.Metrics, with func(*modelRun)) (r *modelRun) {

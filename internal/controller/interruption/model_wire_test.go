@@ -45,6 +45,9 @@ func (l *controllerProcess) wire(c *model.Client) {
 		l.Cache("NodeGroup", func(model.Change) {})
 		l.refreshGroup()
 	}
+	if l.run.people {
+		o.HookRunner = modelHooks{l}
+	}
 	if l.run.plant != nil {
 		l.run.plant(l.run, &o)
 	}

@@ -61,6 +61,9 @@ func (a *App) owns() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: a.Kind, Name: a.Name, UID: types.UID("app-" + a.Name), Controller: &yes}}
 }
 
+// App returns a workload, or nil.
+func (k *Cluster) App(name string) *App { return k.app(name) }
+
 func (k *Cluster) app(name string) *App {
 	for _, a := range k.apps {
 		if a.Name == name {

@@ -175,8 +175,18 @@ func (k *Cluster) setPod(p *corev1.Pod, change func(*corev1.Pod)) {
 	k.Put(next)
 }
 
+// SetPodReady sets whether a pod is Ready, as a readiness probe does.
+func (k *Cluster) SetPodReady(p *corev1.Pod, ready bool) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	k.setPod(p, func(p *corev1.Pod) { setPodReady(p, status) })
+}
+
 func setPodReady(p *corev1.Pod, status corev1.ConditionStatus) {
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	others := slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	p.Status.Conditions = append(others, corev1.PodCondition{Type: corev1.PodReady, Status: status})
 }
 
 // start simulates the kubelet: the pod is Ready after some time.
