@@ -17,7 +17,8 @@ import (
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
 	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid",
 		"ReasonRecorded", "ReasonInstanceMismatch", "ReasonInstanceClaimedTwice", "ReasonOutOfService", "ReasonBackInService",
-		"ReasonWiringRepaired", "ReasonNoProviderID"}
+		"ReasonWiringRepaired", "ReasonNoProviderID", "ReasonNodeWriteRefused", "ReasonPodWriteRefused", "ReasonStatusWriteRefused",
+		"ReasonNodeClaimWriteRefused", "ReasonJobWriteRefused", "ReasonTerminationRefused", "ReasonRequestsAccepted"}
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1beta1/names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

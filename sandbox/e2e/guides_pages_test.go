@@ -139,10 +139,13 @@ await AwaitingApproval kubectl get interruptions RECORD
 		name: "on-call.md", cluster: "sandbox", blocks: 7,
 		words: []string{"lifeboat console", "lifeboat console --port 0"}, // another test may have the port
 		nodes: []guideNode{
-			{"ip-10-0-1-5.ec2.internal", "team=a", ""}, {"WEB", "karpenter.sh/nodepool=web", "WEBRECORD"},
+			{"ip-10-0-1-5.ec2.internal", "team=a", ""}, {"NODE", "team=b", "NAME"}, {"WEB", "karpenter.sh/nodepool=web", "WEBRECORD"},
 			{"DATABASE", "karpenter.sh/nodepool=databases", "DATABASERECORD"}, {"OTHER", "karpenter.sh/nodepool=other", "OTHERRECORD"},
 		},
-		before: map[string]string{"lifeboat approve -l": `
+		before: map[string]string{"kubectl annotate": `
+lifeboat interrupt NODE --kind scheduled --in 13d
+await Scheduled kubectl get interruptions NAME
+`, "lifeboat approve -l": `
 for pool in web databases other; do approvals $pool; done
 lifeboat interrupt WEB DATABASE OTHER --kind scheduled --in 13d
 for record in WEBRECORD DATABASERECORD OTHERRECORD; do await AwaitingApproval kubectl get interruptions $record; done

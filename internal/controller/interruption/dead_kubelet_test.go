@@ -36,7 +36,7 @@ func TestHookIsCompletedOnceEveryGraceIsOverAndTheKubeletIsDead(t *testing.T) {
 }
 
 // The instance would be kept until 110 s otherwise.
-func TestInstanceIsTerminatedOnceEveryGraceIsOverAndTheKubeletIsDead(t *testing.T) {
+func TestInstanceIsTerminatedOnceGraceIsOverAndTheKubeletIsDead(t *testing.T) {
 	for _, dead := range []bool{true, false} {
 		w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
 		cloud := &fakeTerminator{world: w}

@@ -53,6 +53,7 @@ func (r *modelRun) admit(q *model.Request) {
 			q.Answer(refused)
 		case f == failed, r.c.Now().Before(r.outage):
 			r.note("%s: not carried out: %v", q, err)
+			r.bookkeeping.noteUnwritten(q, err)
 			r.bookkeeping.disturb(r.c.Now(), faultTakes(err), "fault")
 			q.Answer(err)
 		case f == silent:

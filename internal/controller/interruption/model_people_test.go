@@ -26,7 +26,7 @@ func (r *modelRun) scheduleStories() {
 		s := &instanceScenario{modelRun: r, node: name, instance: fmt.Sprintf("i-%d", i+2)}
 		for range 1 + r.c.Rand.IntN(4) {
 			s.at = r.c.Now().Add(pick(r, 10*time.Second, r.c.Between(0, 3*time.Minute), r.c.Between(0, 2*time.Hour), r.c.Between(0, 8*time.Hour)))
-			s.story()
+			s.events()
 		}
 		if r.c.Chance(.3) {
 			s.registersAgain(r.c.Now().Add(r.c.Between(10*time.Second, 2*time.Hour)))
@@ -50,7 +50,7 @@ func (r *modelRun) scheduleStories() {
 	}
 }
 
-func (s *instanceScenario) story() {
+func (s *instanceScenario) events() {
 	switch s.c.Rand.IntN(10) {
 	case 0, 1, 2:
 		s.request()

@@ -174,7 +174,7 @@ func (b *bookkeeping) checkEnds(in *v1beta1.Interruption) {
 	waits := b.isLate(in.Name) || in.Spec.Hold != nil || b.inDoubt2(in) || in.Status.Phase == v1beta1.PhaseQueued ||
 		b.run.refused(i.node, time.Time{}, writeNode, writeRecord, writeSurge, writeTerminate) ||
 		slices.ContainsFunc(b.standing(in), func(n v1beta1.Notice) bool {
-			return n.Kind == notice.KindRequested || n.Deadline != nil && n.Deadline.Time.After(now.Add(-time.Hour))
+			return n.Kind == notice.KindRequested || n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(now.Add(-time.Hour))
 		})
 	if !waits {
 		b.run.broken(ends, "%s is not finished: phase %s; notices %+v; handled %v", in.Name, in.Status.Phase, in.Spec.Notices, in.Status.HandledNotices)

@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// The promises that the worlds of people check. They are stated for each notice by itself, as if there were
+// The promises that the worlds of people check. They are stated for each notice alone, as if there were
 // no others: from when it may move pods, and whether and when it ends the instance. The product may do what
 // any standing notice wants, and has to do what any standing notice needs.
 const (
@@ -59,7 +59,7 @@ func subjectKey(n *v1beta1.Notice) subject {
 	return subject{n.Kind, n.Source, n.Subject}
 }
 
-// change is what a planned change will do, whoever reports it and however often.
+// change is what a planned change will do. Several sources may report it, and each of them repeatedly.
 type change struct {
 	subject
 	action string
@@ -100,7 +100,7 @@ func (b *bookkeeping) noteHandled(was, is *v1beta1.Interruption) {
 	}
 }
 
-// ruleOf is the rule for a notice. Nobody but the person who asks sets the action and time of a request.
+// ruleOf is the rule for a notice. Only the person who asks sets the action and time of a request.
 func (c case_) ruleOf(n v1beta1.Notice) v1beta1.Rule {
 	rule := c.ruleFor(effectivePolicy(c.policies, c.node), n)
 	if n.Kind == notice.KindRequested {

@@ -64,7 +64,7 @@ func (b *bookkeeping) checkPodRequest(q *model.Request) func(error) {
 		b.checkLeave(q, pod, page)
 	}
 	if !b.run.refused(pod.Spec.NodeName, time.Time{}, writeRecord) {
-		b.checkListed(q, page)
+		b.checkListed(q, pod, page)
 		b.checkNotTwice(q, pod)
 	}
 	was := page.asked
@@ -77,9 +77,9 @@ func (b *bookkeeping) checkPodRequest(q *model.Request) func(error) {
 
 // checkListed checks that the record lists a pod before it is evicted: after a crash it could
 // not be counted otherwise.
-func (b *bookkeeping) checkListed(q *model.Request, page *podHistory) {
+func (b *bookkeeping) checkListed(q *model.Request, pod *corev1.Pod, page *podHistory) {
 	in := b.recordOf(page.instance)
-	if in == nil || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
+	if in == nil || b.inst(in.Name).isUnwritten(b.run.c.Now()) && b.mayOverride(in, pod) || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
 		return
 	}
 	if !slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
@@ -204,7 +204,9 @@ func (b *bookkeeping) checkLastCall(q *model.Request, pod *corev1.Pod, page *pod
 	n := b.run.Node(pod.Spec.NodeName) // another instance may have a node of that name by now
 	if _, refused := b.run.Allows(pod); refused != nil && n != nil && instanceOf(n) == page.instance {
 		b.overrides++
-		i.overrides = append(i.overrides, pod.Namespace+"/"+pod.Name)
+		if !i.isUnwritten(now) {
+			i.overrides = append(i.overrides, pod.Namespace+"/"+pod.Name)
+		}
 	}
 }
 
@@ -305,5 +307,18 @@ func (b *bookkeeping) checkRecordWrites(q *model.Request) func(error) {
 	if most := 40 + 12*pods + 12*len(i.accepted) + 2*len(b.troubles); i.writes > most {
 		b.run.fail("%s: write %d, with %d pods and %d notices", q, i.writes, pods, len(i.accepted))
 	}
-	return func(error) {}
+	return func(err error) { b.noteUnwritten(q, err) }
+}
+
+// noteUnwritten remembers that a record could not be written.
+func (b *bookkeeping) noteUnwritten(q *model.Request, err error) {
+	if err != nil && q.Key.Kind == "Interruption" && q.Sub == "status" {
+		b.inst(q.Key.Name).unwritten = b.run.c.Now()
+	}
+}
+
+// isUnwritten reports whether the last write of a record failed a moment ago. A pod that would lose grace if
+// it waited for the next write may leave then, although the record does not show it.
+func (i *instanceHistory) isUnwritten(now time.Time) bool {
+	return !i.unwritten.IsZero() && now.Sub(i.unwritten) < behind/5
 }
