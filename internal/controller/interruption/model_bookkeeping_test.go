@@ -74,7 +74,7 @@ type instanceHistory struct {
 	registered, workAt time.Time
 	overrides          []string // pods that were deleted although a budget held them
 	announced          map[string]bool
-	unwritten          time.Time // when a write of the record failed last
+	unwritten          time.Time // when the last write of the record failed; zero: it did not
 }
 
 // disturbance is a time span with a fault.

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -310,15 +311,19 @@ func (b *bookkeeping) checkRecordWrites(q *model.Request) func(error) {
 	return func(err error) { b.noteUnwritten(q, err) }
 }
 
-// noteUnwritten remembers that a record could not be written.
+// noteUnwritten remembers whether the last write of a record by the controller that evicts failed.
 func (b *bookkeeping) noteUnwritten(q *model.Request, err error) {
-	if err != nil && q.Key.Kind == "Interruption" && q.Sub == "status" {
-		b.inst(q.Key.Name).unwritten = b.run.c.Now()
+	if q.Key.Kind != "Interruption" || q.Sub != "status" || !strings.Contains(q.Actor, " record ") {
+		return
+	}
+	i := b.inst(q.Key.Name)
+	if i.unwritten = (time.Time{}); err != nil {
+		i.unwritten = b.run.c.Now()
 	}
 }
 
-// isUnwritten reports whether the last write of a record failed a moment ago. A pod that would lose grace if
-// it waited for the next write may leave then, although the record does not show it.
+// isUnwritten reports whether that write failed a moment ago. A pod that would lose grace if it waited for
+// the next write may leave then, although the record does not show it.
 func (i *instanceHistory) isUnwritten(now time.Time) bool {
 	return !i.unwritten.IsZero() && now.Sub(i.unwritten) < behind/5
 }
