@@ -212,7 +212,7 @@ func sum(t *testing.T, shards []tally) {
 	}
 	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 ||
 		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 ||
-		all.obliged < 3*all.runs || all.ended < all.runs/25 {
+		all.obliged < 3*all.runs || all.ended < all.runs/50 {
 		t.Errorf("too few events for a meaningful test: %+v", all)
 	}
 }
