@@ -120,6 +120,33 @@ func TestEveryPodHasOneVerdictWithReason(t *testing.T) {
 	})
 }
 
+// A record whose pods wait, or whose requests are refused, is planned again and again. A reason that counts
+// down would cost a write of the status each time.
+func TestReasonsDoNotCountDown(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	eachWorld(t, func(t *testing.T, w *world) {
+		now := drain.NewPlan(w.facts)
+		if end := w.end(); !end.IsZero() && !w.facts.Now.Add(2*time.Second).Before(end) || !now.WakeAt.IsZero() && !now.WakeAt.After(w.facts.Now.Add(time.Second)) {
+			return
+		}
+		w.facts.Now = w.facts.Now.Add(time.Second)
+		later := drain.NewPlan(w.facts)
+		for _, v := range now.Verdicts {
+			if v.GraceSeconds != nil || !v.LastCall.IsZero() && !w.facts.Now.Before(v.LastCall) { // each second is one of its grace
+				continue
+			}
+			compared++
+			if j := slices.IndexFunc(later.Verdicts, func(l drain.Verdict) bool { return l.Pod.UID == v.Pod.UID && l.Step == v.Step }); j < 0 || later.Verdicts[j].Reason != v.Reason {
+				t.Errorf("%s: %s %s: %q, and a second later another reason", hour(w.now), v.Step, v.Pod.Name, v.Reason)
+			}
+		}
+	})
+	if compared == 0 {
+		t.Error("no reason was compared")
+	}
+}
+
 func TestInputOrderIsIrrelevant(t *testing.T) {
 	t.Parallel()
 	eachWorld(t, func(t *testing.T, w *world) {

@@ -154,22 +154,6 @@ func TestSurgeUsesNoBudget(t *testing.T) {
 	}
 }
 
-// An Interruption in a queue is planned again and again. A reason that names another time each time
-// would cost a write of the status each time.
-func TestSurgePlanStaysTheSameWhileItWaits(t *testing.T) {
-	in := scenario{
-		Strategy: v1beta1.StrategySurge,
-		Pods:     []podIn{{Name: "web-0", Set: "web"}},
-		Sets:     []setIn{{Name: "web", Replicas: 1, Ready: 1}},
-	}
-	facts := in.facts()
-	now := drain.NewPlan(facts).Verdicts[0]
-	facts.Now = facts.Now.Add(15 * time.Second)
-	if later := drain.NewPlan(facts).Verdicts[0]; now.Step != drain.StepSurge || later.Reason != now.Reason {
-		t.Errorf("%s: first %q, then %q", now.Step, now.Reason, later.Reason)
-	}
-}
-
 func TestOriginRoundTrip(t *testing.T) {
 	want := drain.Origin{ReplicaSet: "web-5d9c", UID: "u", Hash: "5d9c", Time: noon, Seen: "17"}
 	pod := podIn{Name: "web-0", App: "web"}.pod()

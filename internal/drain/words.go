@@ -24,7 +24,8 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.S
 // successorWait is successorTimeout for people.
 func successorWait() string { return fmt.Sprintf("%d min", int64(successorTimeout/time.Minute)) }
 
-// timing says which grace the pod gets and how much time remains after it.
+// timing says which grace the pod gets, and whether it fits. It does not count down: the record would be
+// written anew in each pass in which nothing else changed.
 func (s *planContext) timing(c *podState, cut *int64) string {
 	switch {
 	case s.deadline.IsZero():
@@ -39,7 +40,7 @@ func (s *planContext) timing(c *podState, cut *int64) string {
 	case spare < 0:
 		return fmt.Sprintf("grace %s, though the deadline %s", seconds(c.grace), s.whenDeadline())
 	}
-	return fmt.Sprintf("grace %s leaves %s before the deadline at %s", seconds(c.grace), seconds(spare), clock(s.deadline))
+	return fmt.Sprintf("grace %s ends before the deadline at %s", seconds(c.grace), clock(s.deadline))
 }
 
 // whenEnd names the estimated end of the instance.
@@ -51,11 +52,10 @@ func (s *planContext) whenEnd() string {
 }
 
 func (s *planContext) whenDeadline() string {
-	left := s.deadline.Sub(s.now)
-	if left <= 0 {
+	if !s.now.Before(s.deadline) {
 		return "passed at " + clock(s.deadline)
 	}
-	return fmt.Sprintf("at %s is %s away", clock(s.deadline), seconds(left))
+	return "comes at " + clock(s.deadline)
 }
 
 // byItsTurn is the end of the reason of a pod that waits for something without a known end.
