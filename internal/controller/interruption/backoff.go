@@ -4,51 +4,194 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 )
 
-// maxBackoff bounds the backoff of an Interruption whose passes fail, because its pods
-// have last calls.
-const maxBackoff = 5 * time.Second
+// The backoff of passes that fail, and of requests for a pod that fail. For about two minutes it is short,
+// since most faults are over by then and a spot instance has no more time. Later it is one try a minute.
+const (
+	firstBackoff   = 100 * time.Millisecond
+	maxBackoff     = 5 * time.Second
+	shortBackoffs  = 28
+	longestBackoff = time.Minute
+	// eventBackoff bounds the wait of an Interruption that moves pods, where a watch requests a pass;
+	// longEventBackoff does after shortBackoffs failures.
+	eventBackoff     = 2 * time.Second
+	longEventBackoff = 10 * time.Second
+	// freePodTries are the requests for a pod that do not wait: most failures come from a stale cache.
+	freePodTries = 5
+)
 
-// backoff is the backoff of an Interruption whose passes fail. It does not pass the next last
-// call of a pod. It has no rate limit for all Interruptions together, which would hold up those
-// whose deadline is next.
+// backoffAfter is how long to wait after a number of failures.
+func backoffAfter(failures int) time.Duration {
+	if more := failures - shortBackoffs; more > 0 {
+		return min(longestBackoff, maxBackoff<<min(more, 10))
+	}
+	return min(maxBackoff, firstBackoff<<min(max(failures-1, 0), 10))
+}
+
+// backoff is the backoff of an Interruption whose passes fail. It holds also for passes that a watch
+// requests: otherwise two requests of a pass, of which one is refused, would repeat each other at once. It
+// does not pass the next last call of a pod or end of the instance. It has no rate limit for all Interruptions together, which
+// would hold up those whose deadline is next.
 type backoff struct {
-	workqueue.TypedRateLimiter[reconcile.Request]
 	clock func() time.Time
 
 	mu sync.Mutex
-	// lastCalls are the next last calls, by Interruption. A pass corrects them.
-	lastCalls map[string]time.Time
+	// underway is what the Interruptions wait for. A pass corrects it.
+	underway map[string]underway
+	failing  map[string]failingPasses
+	pods     map[string]map[types.UID]failingPod
+}
+
+// underway is whether an Interruption moves pods, and its next last call of a pod, or end of the instance.
+type underway struct {
+	drains bool
+	due    time.Time
+}
+
+// failingPasses are consecutive passes that failed.
+type failingPasses struct {
+	count       int
+	tried, next time.Time
+	// generation is that of the Interruption: a new notice does not wait.
+	generation int64
+}
+
+// failingPod is a pod for which consecutive requests failed.
+type failingPod struct {
+	count       int
+	tried, next time.Time
+	why         string
 }
 
 func newBackoff(clock func() time.Time) *backoff {
-	return &backoff{
-		TypedRateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff),
-		clock:            clock,
-	}
+	return &backoff{clock: clock}
 }
 
-// When returns how long to wait before the next try.
+// When returns how long to wait before the next try. It is a [workqueue.TypedRateLimiter].
 func (b *backoff) When(r reconcile.Request) time.Duration {
-	wait := b.TypedRateLimiter.When(r)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if left := b.lastCalls[r.Name].Sub(b.clock()); left > 0 {
-		return min(wait, left)
-	}
-	return wait
+	return max(b.left(r.Name), firstBackoff)
 }
 
-// setLastCall notes the next last call of an Interruption; zero: it has none.
-func (b *backoff) setLastCall(name string, at time.Time) {
+// Forget does nothing: a pass whose error is nil may have failed too. See [backoff.succeeded].
+func (b *backoff) Forget(reconcile.Request) {}
+
+// NumRequeues is how many passes have failed.
+func (b *backoff) NumRequeues(r reconcile.Request) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at.IsZero() {
-		delete(b.lastCalls, name)
+	return b.failing[r.Name].count
+}
+
+// left is how long the next try of an Interruption waits.
+func (b *backoff) left(name string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f, failing := b.failing[name]
+	if !failing {
+		return 0
+	}
+	return earlier(f.next, b.underway[name].due, f.tried).Sub(b.clock())
+}
+
+// leftOfEvent is how long a pass waits that a watch has requested.
+func (b *backoff) leftOfEvent(name string, generation int64) time.Duration {
+	left := b.left(name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.failing[name]
+	if f.generation != generation {
+		return 0
+	}
+	if b.underway[name].drains {
+		wait := eventBackoff
+		if f.count > shortBackoffs {
+			wait = longEventBackoff
+		}
+		left = min(left, f.tried.Add(wait).Sub(b.clock()))
+	}
+	return left
+}
+
+// earlier is the next try, or a date that comes before it and after the last try.
+func earlier(next, due, tried time.Time) time.Time {
+	if due.After(tried) && due.Before(next) {
+		return due
+	}
+	return next
+}
+
+// failed notes that a pass failed, and succeeded that one did not.
+func (b *backoff) failed(name string, generation int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.failing[name]
+	if f.generation != generation {
+		f = failingPasses{generation: generation}
+	}
+	f.count++
+	f.tried = b.clock()
+	f.next = f.tried.Add(backoffAfter(f.count))
+	set(&b.failing, name, f)
+}
+
+func (b *backoff) succeeded(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.failing, name)
+}
+
+// forget frees the memory for an Interruption.
+func (b *backoff) forget(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.failing, name)
+	delete(b.underway, name)
+	delete(b.pods, name)
+}
+
+// setUnderway notes what an Interruption waits for; due is zero: for no date.
+func (b *backoff) setUnderway(name string, drains bool, due time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !drains && due.IsZero() {
+		delete(b.underway, name)
 		return
 	}
-	set(&b.lastCalls, name, at)
+	set(&b.underway, name, underway{drains, due})
+}
+
+// notePod notes the result of a request for a pod.
+func (b *backoff) notePod(name string, r evict.Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	uid := r.Verdict.Pod.UID
+	if r.Evicted {
+		delete(b.pods[name], uid)
+		return
+	}
+	f := b.pods[name][uid]
+	now := b.clock()
+	f.count, f.tried, f.next, f.why = f.count+1, now, now.Add(max(r.RetryAfter, backoffAfter(f.count+1))), r.Reason
+	if b.pods[name] == nil {
+		set(&b.pods, name, map[types.UID]failingPod{})
+	}
+	b.pods[name][uid] = f
+}
+
+// waitsFor returns when to send the next request for a pod, and why the last one failed; zero: now. The
+// last call of the pod is a reason to try again.
+func (b *backoff) waitsFor(name string, pod types.UID, lastCall time.Time) (time.Time, string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, f := b.clock(), b.pods[name][pod]
+	next := earlier(f.next, lastCall, f.tried)
+	if f.count < freePodTries || !now.Before(next) {
+		return time.Time{}, ""
+	}
+	return next, f.why
 }

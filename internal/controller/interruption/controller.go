@@ -61,6 +61,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 		c.forgetFinished(ctx, in)
 		return c.expire(ctx, in, now)
 	}
+	if wait := c.backoff.leftOfEvent(in.Name, in.Generation); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
 	ctx, written := writes.Collect(ctx)
@@ -102,6 +105,7 @@ func (c *Controller) finishPass(ctx context.Context, u *status.Update, written *
 	u.SetRefused(written)
 	flushAt, failed := c.writer().Finish(ctx, u)
 	c.reportRefused(u, written)
+	c.pace(u.Object(), written, errors.Join(err, failed))
 	switch {
 	case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
 		return reconcile.Result{RequeueAfter: requeueCache}, nil // the cache is stale, or a notice was added
@@ -114,10 +118,24 @@ func (c *Controller) finishPass(ctx context.Context, u *status.Update, written *
 	return result, err
 }
 
+// pace makes the passes of an Interruption wait that fail, or whose writes to the node or the record are
+// refused for good.
+func (c *Controller) pace(in *v1beta1.Interruption, written *writes.Log, err error) {
+	fails := err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err)
+	for _, r := range written.Refused() {
+		fails = fails || r.Kind == writes.Node || r.Kind == writes.Interruption
+	}
+	if fails {
+		c.backoff.failed(in.Name, in.Generation)
+	} else {
+		c.backoff.succeeded(in.Name)
+	}
+}
+
 // run walks the steps.
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	err := errors.Join(p.act(ctx), p.facts.incomplete)
-	p.backoff.setLastCall(p.facts.in.Name, p.nextLastCall())
+	p.backoff.setUnderway(p.facts.in.Name, p.drains && p.facts.drainsNow(p.decision), p.nextDate())
 	switch {
 	case apierrors.IsConflict(err): // the cache is stale: the next pass finds the same again
 		if !p.sentAtLastCall {

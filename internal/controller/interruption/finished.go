@@ -17,7 +17,7 @@ import (
 func (c *Controller) forgetFinished(ctx context.Context, in *v1beta1.Interruption) {
 	c.barrier.forget(in.Name)
 	c.missing.observe(in.Name, true, time.Time{})
-	c.backoff.setLastCall(in.Name, time.Time{})
+	c.backoff.forget(in.Name)
 	c.refusals.forget(in.Name)
 	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
 		c.forget(node)

@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // conflictWait is for how long a last call waits for the cache where the Interruption has changed: a
@@ -47,6 +48,18 @@ func (p *pass) nextLastCall() time.Time {
 	for _, v := range p.plan.Verdicts {
 		if v.LastCall.After(p.facts.now) && (next.IsZero() || v.LastCall.Before(next)) {
 			next = v.LastCall
+		}
+	}
+	return next
+}
+
+// nextDate is when a pass that failed tries again at the latest: at the next last call of a pod, when the
+// instance may be ended, and when the record ends.
+func (p *pass) nextDate() time.Time {
+	next := p.nextLastCall()
+	for _, at := range []time.Time{replacement.HandoverAt(p.decision.Deadline, p.Margin), p.end()} {
+		if at.After(p.facts.now) && (next.IsZero() || at.Before(next)) {
+			next = at
 		}
 	}
 	return next
@@ -107,7 +120,7 @@ func (c *Controller) evictAsRecorded(ctx context.Context, in *v1beta1.Interrupti
 	f.pods, f.podsKnown, _ = c.Pods.Pods(ctx, f.nodeName)
 	p := &pass{Controller: c, facts: f}
 	p.plan = drain.NewPlan(drain.Facts{Now: now, Deadline: s.Deadline, Margin: c.Margin, Pods: f.withLastCall(), Refused: f.refused()})
-	c.backoff.setLastCall(in.Name, p.nextLastCall())
+	c.backoff.setUnderway(in.Name, true, p.nextLastCall())
 	var errs []error
 	for _, r := range c.sendUnrecorded(ctx, now, atLastCall(p.due(), now)) {
 		if !r.Evicted {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,12 +91,11 @@ func (l *controllerProcess) reconcileAll() {
 
 // item is an entry of a work queue; one worker handles it at a time.
 type item struct {
-	due      time.Time // zero: not queued
-	turn     int       // distinguishes a later due time from this one
-	running  bool
-	began    time.Time // start of the last pass
-	dirty    bool
-	failures int
+	due     time.Time // zero: not queued
+	turn    int       // distinguishes a later due time from this one
+	running bool
+	began   time.Time // start of the last pass
+	dirty   bool
 }
 
 // add queues a key, at the earlier of this time and the time that it is queued for.
@@ -158,19 +158,27 @@ func (l *controllerProcess) work(key string, it *item) {
 		now := l.run.c.Now()
 		switch {
 		case err != nil:
-			it.failures++
-			l.add(key, now.Add(min(100*time.Millisecond<<min(it.failures-1, 20), maxBackoff)))
+			l.add(key, now.Add(l.loop.backoff.When(keyRequest(key))))
 		case result.RequeueAfter > 0:
-			it.failures = 0
+			l.loop.backoff.Forget(keyRequest(key))
 			l.add(key, now.Add(result.RequeueAfter))
 		default:
-			it.failures = 0
+			l.loop.backoff.Forget(keyRequest(key))
 		}
 		if it.dirty {
 			it.dirty = false
 			l.add(key, now)
 		}
 	})
+}
+
+// keyRequest is what the backoff counts failures of. Only an Interruption has last calls.
+func keyRequest(key string) reconcile.Request {
+	name, isRecord := strings.CutPrefix(key, "record ")
+	if !isRecord {
+		name = key
+	}
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
 func (l *controllerProcess) pass(ctx context.Context, key string) (reconcile.Result, error) {

@@ -33,14 +33,16 @@ const (
 // promises are the promises that a failure breaks. One that is false is checked only with
 // LIFEBOAT_MODEL_PROMISES=all: the product does not keep it yet.
 var promises = map[string]bool{
-	lastCalls: false, belongs: false, passedDate: false, handledOnce: false, firstEnd: false, worksOn: false, firstReady: false,
-	saysWhy: false, overridesEnd: true, hooksBegun: true, backsOff: false, ends: true,
+	lastCalls: true, belongs: true, passedDate: true, handledOnce: true, firstEnd: true, worksOn: true, firstReady: true,
+	saysWhy: true, overridesEnd: true, hooksBegun: true, backsOff: true, ends: true,
 }
 
 var allPromises = os.Getenv("LIFEBOAT_MODEL_PROMISES") == "all"
 
-// maxRepeats is how often a refused request may be repeated within an hour.
-const maxRepeats = 120
+// maxRepeats is how often one process may repeat a refused request within an hour: a drain tries again every
+// two seconds where something changes, and else every minute at last. More are allowed for each
+// new notice.
+const maxRepeats = 600
 
 // broken reports a broken promise.
 func (r *modelRun) broken(promise, format string, args ...any) {

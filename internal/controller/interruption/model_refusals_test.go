@@ -3,6 +3,7 @@ package interruption
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -137,8 +138,9 @@ func (r *modelRun) noteRefused(q *model.Request, err error) {
 			r.bookkeeping.tried(pod)
 		}
 	}
-	key := q.Verb + q.Key.String() + q.Sub
-	hour := slices.DeleteFunc(r.repeats[key], func(at time.Time) bool { return now.Sub(at) > time.Hour })
+	key := q.String() // it names the process
+	noticed := r.bookkeeping.inst(q.Actor[strings.LastIndexByte(q.Actor, ' ')+1:]).changed
+	hour := slices.DeleteFunc(r.repeats[key], func(at time.Time) bool { return now.Sub(at) > time.Hour || at.Before(noticed) })
 	r.repeats[key] = append(hour, now)
 	if len(hour) > maxRepeats {
 		r.halted = true

@@ -9,10 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -87,15 +89,84 @@ func TestRejectedEvictionOfPlannedChangeIsRetried(t *testing.T) {
 	}
 }
 
-func TestFailedReconcileRetriesWithinSeconds(t *testing.T) {
-	limiter := newBackoff(time.Now)
-	var r reconcile.Request
-	if first := limiter.When(r); first != 100*time.Millisecond {
+// Passes that fail are repeated within seconds for two minutes, and later each minute.
+func TestFailedReconcileBacksOff(t *testing.T) {
+	now := start
+	limiter := newBackoff(func() time.Time { return now })
+	r := reconcile.Request{NamespacedName: types.NamespacedName{Name: instance}}
+	fail := func() time.Duration {
+		limiter.failed(instance, 1)
+		wait := limiter.When(r)
+		now = now.Add(wait)
+		return wait
+	}
+	if first := fail(); first != 100*time.Millisecond {
 		t.Errorf("first after %s", first)
 	}
-	for range 100 {
-		if got := limiter.When(r); got > maxBackoff {
-			t.Fatalf("backs off for %s", got)
+	for now.Before(start.Add(100 * time.Second)) {
+		if got := fail(); got > maxBackoff {
+			t.Fatalf("backs off for %s after %s", got, now.Sub(start))
 		}
+	}
+	tries := 0
+	for ; now.Before(start.Add(time.Hour)); tries++ {
+		fail()
+	}
+	if tries > 75 {
+		t.Errorf("%d tries in an hour of failures", tries)
+	}
+	limiter.succeeded(instance)
+	if first := fail(); first != 100*time.Millisecond {
+		t.Errorf("after a success the first is after %s", first)
+	}
+}
+
+// A pass that a watch requests waits too: what a failing pass writes would repeat it at once. A drain waits
+// for two seconds at most, and a new notice does not wait.
+func TestEventsDoNotRepeatFailingPassAtOnce(t *testing.T) {
+	now := start
+	b := newBackoff(func() time.Time { return now })
+	for range 40 {
+		b.failed(instance, 1)
+	}
+	if got := b.leftOfEvent(instance, 1); got != longestBackoff {
+		t.Errorf("waits %s", got)
+	}
+	if got := b.leftOfEvent(instance, 2); got > 0 {
+		t.Errorf("a new notice waits %s", got)
+	}
+	b.setUnderway(instance, true, time.Time{})
+	if got := b.leftOfEvent(instance, 1); got != eventBackoff {
+		t.Errorf("a drain waits %s", got)
+	}
+	b.forget(instance)
+	if got := b.leftOfEvent(instance, 1); got > 0 {
+		t.Errorf("waits %s after it is forgotten", got)
+	}
+}
+
+// One pod whose requests are refused is asked less and less often, and again at its last call.
+func TestRequestsForPodBackOff(t *testing.T) {
+	now := start
+	b := newBackoff(func() time.Time { return now })
+	refused := evict.Result{Verdict: drain.Verdict{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}, Reason: "a webhook refuses it", RetryAfter: evict.RetryRefused}
+	lastCall, tries, atLastCall := start.Add(20*time.Minute), 0, false
+	for ; now.Before(start.Add(time.Hour)); now = now.Add(100 * time.Millisecond) {
+		if at, why := b.waitsFor(instance, "a", lastCall); !at.IsZero() {
+			if why != refused.Reason {
+				t.Fatalf("waits, and says %q", why)
+			}
+			continue
+		}
+		atLastCall = atLastCall || now.Equal(lastCall)
+		b.notePod(instance, refused)
+		tries++
+	}
+	if tries > 100 || !atLastCall {
+		t.Errorf("%d tries, at the last call: %t", tries, atLastCall)
+	}
+	b.notePod(instance, evict.Result{Verdict: refused.Verdict, Evicted: true})
+	if at, _ := b.waitsFor(instance, "a", lastCall); !at.IsZero() {
+		t.Error("waits after a success")
 	}
 }

@@ -271,13 +271,14 @@ func TestBackoffEndsAtLastCall(t *testing.T) {
 	b, r := newBackoff(func() time.Time { return now }), reconcile.Request{}
 	r.Name = instance
 	for range 10 {
-		b.When(r)
+		b.failed(instance, 1)
 	}
-	b.setLastCall(instance, now.Add(2*time.Second))
+	b.setUnderway(instance, true, now.Add(2*time.Second))
 	if got := b.When(r); got != 2*time.Second {
 		t.Errorf("waits %s, and the last call is in 2s", got)
 	}
 	now = now.Add(2 * time.Second)
+	b.failed(instance, 1)
 	if got := b.When(r); got != maxBackoff {
 		t.Errorf("waits %s after the last call", got)
 	}

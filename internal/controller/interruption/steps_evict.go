@@ -118,7 +118,6 @@ func (p *pass) evict(ctx context.Context, requests []evict.Request) error {
 	} else {
 		results = p.evictor.Send(ctx, p.Client, p.facts.now, requests)
 	}
-	p.outcome.NotEvicted = map[types.UID]string{}
 	for _, r := range results {
 		p.evicted(ctx, r)
 	}
@@ -135,6 +134,7 @@ func (p *pass) due() []evict.Request {
 		case v.Step != drain.StepEvict && v.Step != drain.StepDelete && v.Step != drain.StepSurge:
 		case until.After(p.facts.now): // the cache is stale
 			p.outcome.requeueAt(until)
+		case p.backsOff(v):
 		case p.facts.timedOut(v.Pod):
 			slow = append(slow, evict.Request{Verdict: v, TimedOut: true})
 		default:
@@ -142,6 +142,27 @@ func (p *pass) due() []evict.Request {
 		}
 	}
 	return append(requests, slow...)
+}
+
+// backsOff reports whether the request for a pod failed so often that the next one waits.
+func (p *pass) backsOff(v drain.Verdict) bool {
+	at, why := p.backoff.waitsFor(p.facts.in.Name, v.Pod.UID, v.LastCall)
+	if at.IsZero() {
+		return false
+	}
+	p.outcome.requeueAt(at)
+	if why != "" {
+		p.notEvicted(v.Pod.UID, why)
+	}
+	return true
+}
+
+// notEvicted notes why a pod was not asked to leave.
+func (p *pass) notEvicted(pod types.UID, why string) {
+	if p.outcome.NotEvicted == nil {
+		p.outcome.NotEvicted = map[types.UID]string{}
+	}
+	p.outcome.NotEvicted[pod] = why
 }
 
 // timedOut reports whether the last request to evict a pod timed out.
@@ -177,6 +198,7 @@ func (p *pass) hasUnlistedPod() bool {
 
 // evicted notes the result of a request.
 func (p *pass) evicted(ctx context.Context, r evict.Result) {
+	p.backoff.notePod(p.facts.in.Name, r)
 	switch {
 	case r.Evicted:
 		p.outcome.Evicted = append(p.outcome.Evicted, r.Verdict)
@@ -187,7 +209,7 @@ func (p *pass) evicted(ctx context.Context, r evict.Result) {
 		p.Metrics.Busy()
 	}
 	if r.Reason != "" {
-		p.outcome.NotEvicted[r.Verdict.Pod.UID] = r.Reason
+		p.notEvicted(r.Verdict.Pod.UID, r.Reason)
 	}
 	if r.RetryAfter > 0 {
 		p.outcome.requeueAt(p.facts.now.Add(r.RetryAfter))

@@ -188,10 +188,12 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 
 // requestTermination writes the intent, and calls EC2.
 func (p *pass) requestTermination(ctx context.Context) (bool, error) {
-	at := status.MicroTime(p.facts.now)
+	at, before := status.MicroTime(p.facts.now), *p.Drain()
 	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""
 	p.Drain().TerminationTries++
 	if err := p.Checkpoint(ctx); err != nil {
+		// The end of the pass must not write a request that was not sent: the next one would wait for it.
+		p.Drain().TerminationTime, p.Drain().TerminationTries, p.Drain().TerminationMessage = before.TerminationTime, before.TerminationTries, before.TerminationMessage
 		return false, err
 	}
 	err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID)
