@@ -160,6 +160,9 @@ func At(t time.Time, typ v1beta1.DeadlineType) *v1beta1.Deadline {
 	return &v1beta1.Deadline{Time: metav1.NewTime(t), Type: typ}
 }
 
+// AfterDeadline is how long after its hard deadline an instance that still exists counts as alive.
+const AfterDeadline = 10 * time.Minute
+
 // IsFirm reports whether a deadline cannot be moved: it is hard, or the estimated end of a
 // shutdown that has begun. The deadline may be nil.
 func IsFirm(d *v1beta1.Deadline) bool {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -211,6 +212,19 @@ func counting(f Facts) []v1beta1.Notice {
 			n.Deadline = ending(n)
 		}
 		counting = append(counting, n)
+	}
+	return withoutOutlived(counting, f.Now)
+}
+
+// withoutOutlived leaves out reclaims that the instance has outlived, if another notice counts: EC2 started
+// it again. The record normally has completed them; it has not if its status cannot be written.
+func withoutOutlived(counting []v1beta1.Notice, now time.Time) []v1beta1.Notice {
+	kept := slices.DeleteFunc(slices.Clone(counting), func(n v1beta1.Notice) bool {
+		ends := n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineHard && !isGoing(n) && !isTermination(n)
+		return ends && !now.Before(n.Deadline.Time.Add(notice.AfterDeadline))
+	})
+	if slices.ContainsFunc(kept, func(n v1beta1.Notice) bool { return !n.Withdrawn }) {
+		return kept
 	}
 	return counting
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -112,7 +111,7 @@ func (c *Controller) evictAsRecorded(ctx context.Context, in *v1beta1.Interrupti
 	s := &in.Status
 	standing := notice.Deadline(notice.Unanswered(in.Spec.Notices, s.HandledNotices))
 	if c.Observe || s.CompletionTime != nil || s.Decision == nil || !record.Drains(s.Decision.Action) || standing == nil ||
-		!notice.IsFirm(s.Deadline) || !now.Before(s.Deadline.Time.Add(status.AfterDeadline)) ||
+		!notice.IsFirm(s.Deadline) || !now.Before(s.Deadline.Time.Add(notice.AfterDeadline)) ||
 		meta.IsStatusConditionTrue(s.Conditions, v1beta1.ConditionPaused) {
 		return nil
 	}

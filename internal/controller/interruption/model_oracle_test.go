@@ -59,6 +59,9 @@ func (c case_) ask() (verdict, bool) {
 	if len(standing) == 0 {
 		return verdict{action: v1beta1.ActionIgnore, withdrawn: true}, withdrawn
 	}
+	if ahead := slices.DeleteFunc(slices.Clone(standing), c.survived); len(ahead) > 0 {
+		standing = ahead
+	}
 	first := c.about(standing, standing)
 	if first.drainsNow() || first.instanceGone {
 		return first, true
@@ -77,6 +80,12 @@ func (c case_) ask() (verdict, bool) {
 		rest = slices.DeleteFunc(slices.Clone(rest), func(n v1beta1.Notice) bool { return n.ID == v.notice.ID })
 	}
 	return first, true
+}
+
+// survived reports whether the cloud announced an end of the instance for ten minutes ago, and did not report it.
+func (c case_) survived(n v1beta1.Notice) bool {
+	return n.Deadline != nil && n.Deadline.Type == v1beta1.DeadlineHard && n.Kind != notice.KindInstanceStateChange &&
+		n.LifecycleHook == nil && c.now.Sub(n.Deadline.Time.Time) >= 10*time.Minute
 }
 
 // isHandledNotice reports whether a notice is handled. Of a planned change each update with the same

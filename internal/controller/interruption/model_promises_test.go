@@ -171,9 +171,17 @@ func (b *bookkeeping) noteBegun(in *v1beta1.Interruption) {
 	i := b.inst(in.Name)
 	c := case_{record: in, node: b.nodeOf(in.Name), policies: b.policies(), now: b.run.c.Now()}
 	for _, n := range b.wants(in, v1beta1.ActionCordon, v1beta1.ActionDrain, v1beta1.ActionTerminate) {
-		if _, known := i.begun[subjectKey(&n)]; !known {
+		if begun, known := i.begun[subjectKey(&n)]; !known || changeOf(&n).date.After(begun.date) { // it was moved, and begins again
 			i.begun[subjectKey(&n)] = begunWork{c.ruleOf(n).Action, changeOf(&n).date}
 		}
+	}
+}
+
+// noteContinued remembers for which notices the work on a node goes on: another one may have begun it.
+func (b *bookkeeping) noteContinued(instance string) {
+	n, in := b.nodeOf(instance), b.recordOf(instance)
+	if n != nil && in != nil && b.isHeldBack(n) {
+		b.noteBegun(in)
 	}
 }
 

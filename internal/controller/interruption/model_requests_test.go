@@ -292,6 +292,7 @@ func (b *bookkeeping) checkRecordWrites(q *model.Request) func(error) {
 	if q.Sub != "status" {
 		return func(error) {}
 	}
+	b.noteContinued(q.Key.Name)
 	i.writes++
 	pods := 0
 	for _, page := range b.pods {

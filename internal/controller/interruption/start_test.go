@@ -17,7 +17,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -79,7 +78,7 @@ func TestUnapprovedChangeEndsAtDeadline(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
 	w.settle(time.Second)
-	w.settle(30*time.Minute + status.AfterDeadline)
+	w.settle(30*time.Minute + notice.AfterDeadline)
 	w.same(before)
 	if got := w.record().Status; got.CompletionTime == nil || len(w.evictions) > 0 {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -182,11 +181,11 @@ func (p *pass) end() time.Time {
 	case lasts(p.decision):
 		return p.facts.now.Add(never)
 	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
-		return d.Notice.EndTime.Add(status.AfterDeadline)
+		return d.Notice.EndTime.Add(notice.AfterDeadline)
 	case d.Deadline != nil && !p.terminates():
-		return d.Deadline.Time.Add(status.AfterDeadline)
+		return d.Deadline.Time.Add(notice.AfterDeadline)
 	case p.terminates():
-		return p.facts.drain().TerminationTime.Add(status.AfterDeadline)
+		return p.facts.drain().TerminationTime.Add(notice.AfterDeadline)
 	case !d.Until.IsZero():
 		return d.Until
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // applyEndings notes that the drain of a node ended, because it was restored.
@@ -71,12 +72,8 @@ func notifyPhase(s *v1beta1.InterruptionStatus) v1beta1.Phase {
 	return v1beta1.PhaseNotified
 }
 
-// AfterDeadline is how long after its hard deadline an instance that still exists counts as
-// alive.
-const AfterDeadline = 10 * time.Minute
-
 // outlived reports whether the deadline is well past, so that a node that still exists counts as
 // alive.
 func outlived(s *v1beta1.InterruptionStatus, now time.Time) bool {
-	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
+	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(notice.AfterDeadline))
 }
