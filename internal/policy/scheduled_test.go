@@ -51,6 +51,11 @@ func TestWithdrawnNoticesRestoreNode(t *testing.T) {
 	if !ok || !d.Withdrawn || !strings.Contains(d.Message, "AWS has taken back ScheduledChange (instance-stop)") {
 		t.Errorf("decision %+v, %v", d, ok)
 	}
+	asked := build("request-1", notice.KindRequested, func(n *v1beta1.Notice) { n.Withdrawn = true })
+	d, ok = policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{asked}, Node: node(nil)})
+	if !ok || !d.Withdrawn || d.Message != "Ignore: the request is withdrawn" {
+		t.Errorf("a person's request: decision %+v, %v", d, ok)
+	}
 	d, ok = policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{spot(), gone}, Node: node(nil)})
 	if !ok || d.Withdrawn || d.Notice.Kind != notice.KindSpotInterruption {
 		t.Errorf("beside a reclaim: decision %+v, %v", d, ok)

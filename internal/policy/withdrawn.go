@@ -32,5 +32,8 @@ func whyWithdrawn(f Facts, last v1beta1.Notice) string {
 	if last.Kind == notice.KindInstanceStateChange && !notice.Lived(f.Notices, f.Node).IsZero() {
 		return "the instance was started again after it was stopped"
 	}
+	if isRequested(last) {
+		return "the request is withdrawn"
+	}
 	return "AWS has taken back " + subject(last)
 }

@@ -102,11 +102,8 @@ Instance metadata shows notices late, and fails some requests.`,
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: command.Arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if nodes.count < 0 || nodes.count > mostNodes {
-				return command.UsageErrorf("--nodes %d is out of range: 0 to %d", nodes.count, mostNodes)
-			}
-			if f.karpenterQueue != "" && !f.karpenter {
-				return command.UsageErrorf("--karpenter-queue is a queue for Karpenter: add --karpenter")
+			if err := checkUp(&f, nodes.count); err != nil {
+				return err
 			}
 			f.real = nodes.real
 			return s.up(cmd.Context(), f, nodes.count, workloads)
@@ -116,6 +113,16 @@ Instance metadata shows notices late, and fails some requests.`,
 	cmd.Flags().Var(&nodes, "nodes", "how many spot instances to launch as nodes; real makes them real")
 	cmd.Flags().BoolVar(&workloads, "workloads", false, "apply the workloads of an ordinary cluster: those of the scenario "+ordinaryScenario)
 	return cmd
+}
+
+func checkUp(f *superviseFlags, nodes int) error {
+	switch {
+	case nodes < 0 || nodes > mostNodes:
+		return command.UsageErrorf("--nodes %d is out of range: 0 to %d", nodes, mostNodes)
+	case f.karpenterQueue != "" && !f.karpenter:
+		return command.UsageErrorf("--karpenter-queue is a queue for Karpenter: add --karpenter")
+	}
+	return nil
 }
 
 func (s *session) up(ctx context.Context, f superviseFlags, nodes int, workloads bool) error {
