@@ -19,8 +19,8 @@ import (
 // moves, closes, reopens and repeats them, messages are hours late, status checks recover, nodes register
 // again, and the API server refuses writes. Several of these happen to each instance, in any order.
 
-// scheduleStories draws what happens to the nodes.
-func (r *modelRun) scheduleStories() {
+// scheduleEvents draws what happens to the nodes.
+func (r *modelRun) scheduleEvents() {
 	names := r.nodeNames()
 	for i, name := range names[2:] {
 		s := &instanceScenario{modelRun: r, node: name, instance: fmt.Sprintf("i-%d", i+2)}

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 
 // planted are defects that the worlds of people must find, by the promise that each breaks.
 var planted = map[string]func(*modelRun, *Options){
-	lastCalls:   func(r *modelRun, o *Options) { o.Client = defective{Client: o.Client, run: r, evict: needsTheNode} },
+	lastCalls:   func(r *modelRun, o *Options) { o.Client = defective{Client: o.Client, run: r, gated: true} },
 	belongs:     func(r *modelRun, o *Options) { o.Client = defective{Client: o.Client, run: r, read: keepsWithdrawn} },
 	passedDate:  func(r *modelRun, o *Options) { o.Client = defective{Client: o.Client, run: r, evict: hurriesAfterDate} },
 	handledOnce: func(r *modelRun, o *Options) { o.Client = defective{Client: o.Client, run: r, read: forgetsHandled} },
@@ -46,7 +47,8 @@ func TestModelFindsBrokenPromises(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for promise, plant := range planted {
+	for _, promise := range slices.Sorted(maps.Keys(planted)) {
+		plant := planted[promise]
 		if !promises[promise] && !allPromises {
 			continue // the product breaks it without a defect
 		}
@@ -74,8 +76,9 @@ type defective struct {
 	evict func(context.Context, defective, *corev1.Pod, *policyv1.Eviction) error
 	// read changes what is read.
 	read func(*modelRun, *v1beta1.Interruption)
-	// mute drops the conditions of pods, and insists repeats what is refused.
-	mute, insists bool
+	// mute drops the conditions of pods, insists repeats what is refused, and gated stops no pod of a node
+	// whose patches are refused.
+	mute, insists, gated bool
 }
 
 func (c defective) Get(ctx context.Context, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -93,6 +96,11 @@ func (c defective) Patch(ctx context.Context, o client.Object, p client.Patch, o
 }
 
 func (c defective) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	if pod, isPod := o.(*corev1.Pod); isPod && c.gated {
+		if err := c.gate(pod); err != nil {
+			return err
+		}
+	}
 	return c.insist(func() error { return c.Client.Delete(ctx, o, opts...) })
 }
 
@@ -114,6 +122,9 @@ func (c defective) Status() client.SubResourceWriter {
 
 func (c defective) SubResource(name string) client.SubResourceClient {
 	sub := c.Client.SubResource(name)
+	if c.gated {
+		c.evict = needsTheNode
+	}
 	if c.evict != nil && name == "eviction" {
 		return defectiveEviction{sub, c}
 	}
@@ -158,12 +169,19 @@ func (c defective) evictPlainly(ctx context.Context, pod *corev1.Pod, eviction *
 
 // needsTheNode evicts only while the node can be patched.
 func needsTheNode(ctx context.Context, c defective, pod *corev1.Pod, e *policyv1.Eviction) error {
+	if err := c.gate(pod); err != nil {
+		return err
+	}
+	return c.evictPlainly(ctx, pod, e)
+}
+
+func (c defective) gate(pod *corev1.Pod) error {
 	for _, f := range c.run.refusals {
 		if f.write == writeNode && f.covers(pod.Spec.NodeName, c.run.c.Now()) {
 			return f.err
 		}
 	}
-	return c.evictPlainly(ctx, pod, e)
+	return nil
 }
 
 // hurriesAfterDate gives a grace of two seconds once a planned date has passed.

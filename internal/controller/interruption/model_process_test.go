@@ -34,6 +34,8 @@ type controllerProcess struct {
 	loop     *Controller
 	hooks    *lifecyclehook.Controller // nil: the cluster has no group
 	orphans  *nodecleanup.Controller
+	// reads is what the controller's passes read their record with.
+	reads    client.Client
 	recorder *intake.Recorder
 	skewed   *intake.Recorder // of another replica, with another clock
 	nodes    *nodeindex.Index
@@ -193,7 +195,7 @@ func (l *controllerProcess) pass(ctx context.Context, key string) (reconcile.Res
 	case "hooks":
 		return reconcile.AsReconciler(l.Client(), l.hooks).Reconcile(ctx, request)
 	}
-	return reconcile.AsReconciler(l.Client(), l.loop).Reconcile(ctx, request)
+	return reconcile.AsReconciler(l.reads, l.loop).Reconcile(ctx, request)
 }
 
 // seenAsked is when a process read in a record that a pod was asked to stop, and the time of the

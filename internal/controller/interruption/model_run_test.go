@@ -97,7 +97,7 @@ func (r *modelRun) simulate() {
 	case r.people:
 		r.setUp()
 		r.drawRefusals()
-		r.scheduleStories()
+		r.scheduleEvents()
 	default:
 		r.setUp()
 		r.scheduleEvents()

@@ -51,6 +51,7 @@ func (l *controllerProcess) wire(c *model.Client) {
 	if l.run.plant != nil {
 		l.run.plant(l.run, &o)
 	}
+	l.reads = o.Client
 	l.loop = New(o)
 	if l.run.group != nil {
 		l.hooks = lifecyclehook.New(lifecyclehook.Options{
