@@ -19,8 +19,8 @@ import (
 // moves, closes, reopens and repeats them, messages are hours late, status checks recover, nodes register
 // again, and the API server refuses writes. Several of these happen to each instance, in any order.
 
-// scheduleEvents draws what happens to the nodes.
-func (r *modelRun) scheduleEvents() {
+// scheduleUserEvents draws what people and the cloud do to the nodes, over hours and days.
+func (r *modelRun) scheduleUserEvents() {
 	names := r.nodeNames()
 	for i, name := range names[2:] {
 		s := &instanceScenario{modelRun: r, node: name, instance: fmt.Sprintf("i-%d", i+2)}

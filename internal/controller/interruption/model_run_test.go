@@ -97,7 +97,7 @@ func (r *modelRun) simulate() {
 	case r.people:
 		r.setUp()
 		r.drawRefusals()
-		r.scheduleEvents()
+		r.scheduleUserEvents()
 	default:
 		r.setUp()
 		r.scheduleEvents()
