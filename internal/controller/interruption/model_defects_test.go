@@ -27,7 +27,7 @@ var defects = map[string]struct {
 }{
 	"a completed record forgets which notices it has handled": {
 		plant: func(_ *modelRun, o *Options) { o.Client = forgetful{o.Client} },
-		found: "reopened without a notice that it did not have",
+		found: "is reopened without a notice that it did not have",
 	},
 	"every interrupted node counts as rebooted": {
 		plant: func(r *modelRun, o *Options) { o.Nodes = otherBoot{o.Nodes, r} },

@@ -20,7 +20,7 @@ const noticeDue = status.FlushInterval + 2*time.Second
 func (b *bookkeeping) checkReopened(is *v1beta1.Interruption) {
 	i := b.inst(is.Name)
 	if !slices.ContainsFunc(is.Spec.Notices, func(n v1beta1.Notice) bool { return !i.completed[n.ID] }) {
-		b.run.fail("%s reopened without a notice that it did not have when it was completed", is.Name)
+		b.run.broken(handledOnce, "%s is reopened without a notice that it did not have when it was completed", is.Name)
 	}
 }
 
