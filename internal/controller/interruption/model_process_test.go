@@ -30,10 +30,10 @@ import (
 // caches that a manager would provide.
 type controllerProcess struct {
 	*model.Process
-	run      *modelRun
-	loop     *Controller
-	hooks    *lifecyclehook.Controller // nil: the cluster has no group
-	orphans  *nodecleanup.Controller
+	run     *modelRun
+	loop    *Controller
+	hooks   *lifecyclehook.Controller // nil: the cluster has no group
+	orphans *nodecleanup.Controller
 	// reads is what the controller's passes read their record with.
 	reads    client.Client
 	recorder *intake.Recorder
