@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -221,10 +223,14 @@ func (l *controllerProcess) noteLeaving(pods ...*corev1.Pod) {
 
 // Terminate simulates the cloud.
 func (l *controllerProcess) Terminate(ctx context.Context, instance string) error {
-	return l.Call(ctx, "terminate", model.Key{Kind: "Instance", Name: instance}, func() error {
+	err := l.Call(ctx, "terminate", model.Key{Kind: "Instance", Name: instance}, func() error {
 		l.run.bookkeeping.terminated(instance)
 		return nil
 	})
+	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown { // not one of EC2's
+		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
+	}
+	return err
 }
 
 // Describe simulates EC2, which knows whether an instance runs and which node it is. It gives no

@@ -122,7 +122,7 @@ func TestFailedReconcileBacksOff(t *testing.T) {
 }
 
 // A pass that a watch requests waits too: what a failing pass writes would repeat it at once. A drain waits
-// for two seconds at most, and a new notice does not wait.
+// for two seconds at most, later for ten, and a new notice does not wait.
 func TestEventsDoNotRepeatFailingPassAtOnce(t *testing.T) {
 	now := start
 	b := newBackoff(func() time.Time { return now })
@@ -136,8 +136,15 @@ func TestEventsDoNotRepeatFailingPassAtOnce(t *testing.T) {
 		t.Errorf("a new notice waits %s", got)
 	}
 	b.setUnderway(instance, true, time.Time{})
-	if got := b.leftOfEvent(instance, 1); got != eventBackoff {
+	if got := b.leftOfEvent(instance, 1); got != longEventBackoff {
 		t.Errorf("a drain waits %s", got)
+	}
+	b.succeeded(instance)
+	for range shortBackoffs {
+		b.failed(instance, 1)
+	}
+	if got := b.leftOfEvent(instance, 1); got != eventBackoff {
+		t.Errorf("a drain waits %s at first", got)
 	}
 	b.forget(instance)
 	if got := b.leftOfEvent(instance, 1); got > 0 {

@@ -288,6 +288,30 @@ func TestInstanceIsTerminatedAfterPodsLeft(t *testing.T) {
 	}
 }
 
+// A refused termination is repeated less and less often. One that EC2 was too busy for is no refusal.
+func TestTerminationIsRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		asks int // within ten minutes
+	}{
+		"EC2 is busy":    {fmt.Errorf("%w: RequestLimitExceeded", cloud.ErrBusy), 11},
+		"EC2 refuses it": {errors.New("IncorrectInstanceState"), 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, recordOf(impaired()), node("a", instance), team(terminate))
+			ec2 := &fakeTerminator{world: w, err: tc.err}
+			w.loop.Cloud = ec2
+			w.settle(time.Second)
+			for range 600 {
+				w.settle(time.Second)
+			}
+			if len(ec2.asked) != tc.asks {
+				t.Errorf("asked %d times", len(ec2.asked))
+			}
+		})
+	}
+}
+
 // EC2 gives no address of an instance that terminates, so its node cannot be compared with it
 // again.
 func TestAcceptedTerminationIsNotRepeated(t *testing.T) {

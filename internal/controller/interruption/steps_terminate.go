@@ -197,7 +197,9 @@ func (p *pass) requestTermination(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID)
-	if err == nil || cloud.IsDenied(err) || p.Drain().TerminationTries > 1 {
+	if cloud.IsBusy(err) { // the wait before the next try does not grow
+		p.Drain().TerminationTries = max(before.TerminationTries, 1)
+	} else if err == nil || cloud.IsDenied(err) || p.Drain().TerminationTries > 1 {
 		writes.Note(ctx, writes.Instance, p.facts.in.Spec.InstanceID, err)
 	}
 	if err != nil {
