@@ -68,7 +68,7 @@ matrix: ## Run a few tests on each version of Kubernetes (KUBERNETES) with each 
 drains: ## Drain ten real nodes at once, under load (LIFEBOAT_DRAIN_NODES, 10)
 	@LIFEBOAT_DRAIN_NODES=$${LIFEBOAT_DRAIN_NODES:-10} go test -C sandbox -count=1 -timeout 30m -tags e2e -run 'TestDrainPool$$' -v ./e2e/real
 
-overload: ## Drain nodes while tenants create large pods, policies, Interruptions and messages (7 min, 4 GiB)
+overload: ## Drain nodes while tenants create large pods, policies, budgets, Interruptions and messages (8 min, 4 GiB)
 	@go test -C sandbox -count=1 -timeout 60m -tags overload -run 'TestOverload$$' -v ./e2e
 
 lint: ## Vet and lint; check for known vulnerabilities and for stale generated files

@@ -128,16 +128,8 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	grace := 20 * time.Second
 	return ctrl.NewManager(cluster, ctrl.Options{
-		Scheme: scheme,
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			NewInformer:      reflector.NewInformer,
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Node{}:                  {Transform: nodeindex.Slim()},
-				&v1beta1.Interruption{}:         {Transform: record.Slim},
-				&policyv1.PodDisruptionBudget{}: {Transform: budgetcache.Parse},
-			},
-		},
+		Scheme:                        scheme,
+		Cache:                         cacheOptions(),
 		Metrics:                       metricsOptions(c),
 		HealthProbeBindAddress:        c.HealthAddress,
 		LeaderElection:                c.LeaderElect,
@@ -146,6 +138,19 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 	})
+}
+
+// cacheOptions says what the cache keeps of objects. There are many of them, and tenants write some.
+func cacheOptions() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      reflector.NewInformer,
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Node{}:                  {Transform: nodeindex.Slim()},
+			&v1beta1.Interruption{}:         {Transform: record.Slim},
+			&policyv1.PodDisruptionBudget{}: {Transform: budgetcache.Parse},
+		},
+	}
 }
 
 // metricsOptions says how the metrics are served.

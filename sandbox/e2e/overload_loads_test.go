@@ -17,6 +17,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -34,6 +35,8 @@ const (
 	overloadPolicies   = 500
 	overloadRecords    = 10_000
 	overloadMessages   = 5_000
+	overloadBudgets    = 200
+	overloadValues     = 15_000 // of each budget
 	// overloadMemory is the memory limit of the chart's controller.
 	overloadMemory = 512 << 10 // KiB
 )
@@ -66,6 +69,10 @@ func (r *rig) loads() []*load {
 		r.t.Fatal(err)
 	}
 	pad := strings.Repeat("x", overloadAnnotation)
+	values := make([]string, overloadValues)
+	for i := range values {
+		values[i] = fmt.Sprint("team-", i)
+	}
 	return []*load{
 		{name: "pods with large annotations", n: overloadPods, make: func(ctx context.Context, i int) error {
 			spec := template(map[string]string{"app": "tenant"}, time.Second)
@@ -80,6 +87,12 @@ func (r *rig) loads() []*load {
 			}}
 			p.Spec.Nodes.MatchLabels = map[string]string{"team": fmt.Sprint("t-", i)}
 			return c.Create(ctx, p)
+		}},
+		{name: "large budgets", n: overloadBudgets, make: func(ctx context.Context, i int) error {
+			selector := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: values}}}
+			return c.Create(ctx, &policyv1.PodDisruptionBudget{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: fmt.Sprint("budget-", i)}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &selector},
+			})
 		}},
 		{name: "Interruptions", n: overloadRecords, make: func(ctx context.Context, i int) error {
 			return c.Create(ctx, forgedRecord(i, time.Now()))

@@ -40,7 +40,7 @@ const (
 func TestOverload(t *testing.T) {
 	busy := machineLoad(t)
 	t.Logf("%.1f other processes for each core: time limits are multiplied by that", busy)
-	for _, only := range []string{"pods with large annotations", "policies", "Interruptions", "batches of ten forged messages", ""} {
+	for _, only := range []string{"pods with large annotations", "policies", "large budgets", "Interruptions", "batches of ten forged messages", ""} {
 		t.Run(cmp.Or(only, "all"), func(t *testing.T) {
 			args, audit := auditArgs(t, overloadAudit)
 			r := newRigWith(t, sandbox.Options{APIServerArgs: args})
