@@ -53,7 +53,7 @@ type underway struct {
 	due    time.Time
 }
 
-// failingPasses are consecutive passes that failed.
+// failingPasses are passes that failed, with less than two minutes between them.
 type failingPasses struct {
 	count       int
 	tried, next time.Time
@@ -125,7 +125,7 @@ func earlier(next, due, tried time.Time) time.Time {
 	return next
 }
 
-// failed notes that a pass failed, and succeeded that one did not.
+// failed notes that a pass failed.
 func (b *backoff) failed(name string, generation int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,10 +139,20 @@ func (b *backoff) failed(name string, generation int64) {
 	set(&b.failing, name, f)
 }
 
+// succeeded notes that a pass did not fail. The next pass does not wait. Failures of the last two minutes count on:
+// two passes that undo each other's work would repeat each other at once, if one of them always fails.
 func (b *backoff) succeeded(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.failing, name)
+	f, failing := b.failing[name]
+	switch now := b.clock(); {
+	case !failing:
+	case now.Sub(f.tried) >= 2*longestBackoff:
+		delete(b.failing, name)
+	default:
+		f.next = now
+		b.failing[name] = f
+	}
 }
 
 // forget frees the memory for an Interruption.

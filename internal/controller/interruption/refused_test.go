@@ -116,8 +116,31 @@ func TestFailedReconcileBacksOff(t *testing.T) {
 		t.Errorf("%d tries in an hour of failures", tries)
 	}
 	limiter.succeeded(instance)
+	if first := limiter.When(r); first != 100*time.Millisecond {
+		t.Errorf("after a success the first is after %s", first)
+	}
+	now = now.Add(2 * longestBackoff)
+	limiter.succeeded(instance)
 	if first := fail(); first != 100*time.Millisecond {
 		t.Errorf("after a success the first is after %s", first)
+	}
+}
+
+// Two passes that undo each other's work back off, though only one of them fails.
+func TestPassesThatUndoEachOtherBackOff(t *testing.T) {
+	now := start
+	b := newBackoff(func() time.Time { return now })
+	tries := 0
+	for ; now.Before(start.Add(time.Hour)); tries++ {
+		b.failed(instance, 1)
+		now = now.Add(b.left(instance))
+		b.succeeded(instance)
+		if left := b.leftOfEvent(instance, 1); left > 0 {
+			t.Fatalf("waits %s after a success", left)
+		}
+	}
+	if tries > 100 {
+		t.Errorf("%d failures in an hour", tries)
 	}
 }
 
@@ -139,7 +162,8 @@ func TestEventsDoNotRepeatFailingPassAtOnce(t *testing.T) {
 	if got := b.leftOfEvent(instance, 1); got != longEventBackoff {
 		t.Errorf("a drain waits %s", got)
 	}
-	b.succeeded(instance)
+	b.forget(instance)
+	b.setUnderway(instance, true, time.Time{})
 	for range shortBackoffs {
 		b.failed(instance, 1)
 	}
