@@ -68,6 +68,9 @@ const cordonBarrier = 15 * time.Second
 func allCordonedFirst(h *History, found report) {
 	h.eachAsk(func(p *pod, i int, n *node, _ *record) {
 		at := p.asks[i].Received
+		if n != nil && h.records[n.instance()].urgentBefore(at.Add(-cordonBarrier)) { // it has waited as long as it may
+			return
+		}
 		for name, other := range h.records {
 			r, o := other.before(at), h.nodeAt(name, at)
 			// Before a soft deadline a node may wait, for a window or for a policy's budget of nodes.
@@ -81,6 +84,23 @@ func allCordonedFirst(h *History, found report) {
 			}
 		}
 	})
+}
+
+// urgentBefore reports whether an Interruption had a notice by a time that leaves no choice of when to begin.
+func (i *interruption) urgentBefore(at time.Time) bool {
+	if i == nil {
+		return false
+	}
+	for _, v := range i.versions {
+		for _, n := range v.object.Spec.Notices {
+			switch n.Kind {
+			case "Requested", "RebalanceRecommendation", "ScheduledChange", "HealthIssue", "InstanceStatus":
+			default:
+				return !v.at.After(at)
+			}
+		}
+	}
+	return false
 }
 
 // decidedAt is when an Interruption first said that its node drains.
