@@ -25,7 +25,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.S
 func successorWait() string { return fmt.Sprintf("%d min", int64(successorTimeout/time.Minute)) }
 
 // timing says which grace the pod gets, and whether it fits. It does not count down: the record would be
-// written anew in each pass in which nothing else changed.
+// written again in each pass in which nothing else changed.
 func (s *planContext) timing(c *podState, cut *int64) string {
 	switch {
 	case s.deadline.IsZero():

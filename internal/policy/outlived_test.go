@@ -9,8 +9,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// An instance that EC2 took back may run again. Its record still has the first reclaim if nobody could write
-// that it is handled.
+// An instance that EC2 took back may run again. Its record still has the first reclaim if the API server refused the write
+// that completes it.
 func TestOutlivedReclaimDoesNotDecide(t *testing.T) {
 	old := spot(due(noon.Add(-time.Hour), v1beta1.DeadlineHard))
 	again := build("spot-2", notice.KindSpotInterruption, due(noon.Add(2*time.Minute), v1beta1.DeadlineHard))
