@@ -35,8 +35,8 @@ func backoffAfter(failures int) time.Duration {
 
 // backoff is the backoff of an Interruption whose passes fail. It holds also for passes that a watch
 // requests: otherwise two requests of a pass, of which one is refused, would repeat each other at once. It
-// does not pass the next last call of a pod or end of the instance. It has no rate limit for all Interruptions together, which
-// would hold up those whose deadline is next.
+// does not pass the next last call of a pod, or the end of the instance. It has no rate limit for all
+// Interruptions together, which would hold up those whose deadline is next.
 type backoff struct {
 	clock func() time.Time
 
