@@ -72,7 +72,7 @@ type DrainStatus struct {
 	// group.
 	// +optional
 	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
-	// TerminationTries counts these requests. The wait for the next one grows
+	// TerminationTries counts the requests that EC2 answered. The wait for the next one grows
 	// with it.
 	// +optional
 	TerminationTries int32 `json:"terminationTries,omitempty"`

@@ -65,8 +65,10 @@ type instanceHistory struct {
 	terminated time.Time
 	ended      bool // EC2 has accepted that
 	writes     int
-	passes     int
-	burst      time.Time // start of the interval in which passes are counted
+	// refusedPods are the refused requests for its pods.
+	refusedPods int
+	passes      int
+	burst       time.Time // start of the interval in which passes are counted
 	// done are the changes that count as handled, and begun is the work that was begun, by subject.
 	done  map[change]bool
 	begun map[subject]begunWork

@@ -113,7 +113,10 @@ func (b *bookkeeping) checkWorksOn(instance, id string) {
 	}
 	b.obliged++
 	if node := b.nodeOf(instance); !node.Spec.Unschedulable {
-		b.run.broken(worksOn, "node %s is schedulable, and %s stands since %s", node.Name, id, b.at(start))
+		if !b.isQueued(node) {
+			b.run.broken(worksOn, "node %s is schedulable, and %s stands since %s", node.Name, id, b.at(start))
+		}
+		return
 	}
 	for _, uid := range b.sortedPods() {
 		if page := b.pods[uid]; page.instance == instance && b.isFree(page) && page.bound.Before(from) && !b.mayStay(in, n, page.pod) {
@@ -154,6 +157,12 @@ func (b *bookkeeping) checkLeft(instance, id string, page *podHistory) {
 func (b *bookkeeping) expectRestored(instance string) {
 	due := b.quietSpan(b.run.c.Now(), behind+b.run.slack())
 	b.run.c.At(due, "restoration of "+instance, func() { b.checkNotHeldBack(instance) })
+}
+
+// isQueued reports whether the policy of a node drains few nodes at a time, and drains others.
+func (b *bookkeeping) isQueued(node *corev1.Node) bool {
+	p := effectivePolicy(b.policies(), node)
+	return p != nil && p.Spec.Budget != nil && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool { return n.Name != node.Name && b.isHeldBack(n) })
 }
 
 func (b *bookkeeping) checkNotHeldBack(instance string) {

@@ -116,6 +116,9 @@ func (b *bookkeeping) startOf(in *v1beta1.Interruption, n v1beta1.Notice, at tim
 	c := case_{record: reopenedCopy(in), node: b.nodeOf(in.Name), policies: b.policies()}
 	v := verdict{notice: n, rule: c.ruleOf(n), deadline: n.Deadline, instanceGone: isOff(n)}
 	v.action = v.rule.Action
+	if end, known := b.earliestEnd(in); known && n.Kind == notice.KindRequested && (v.deadline == nil || end.Before(v.deadline.Time.Time)) {
+		v.deadline = deadlineAt(end, v1beta1.DeadlineHard) // what is unanswered goes ahead before the machine ends
+	}
 	for range 10 {
 		c.now, v.awaits, v.proceedsAt = at, false, time.Time{}
 		v.notBefore = c.beginning(&v)
@@ -194,6 +197,16 @@ func endOf(n *v1beta1.Notice) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return n.Deadline.Time.Time, true
+}
+
+// earliestEnd is when the instance goes for the first of the standing notices.
+func (b *bookkeeping) earliestEnd(in *v1beta1.Interruption) (first time.Time, known bool) {
+	for _, n := range b.standing(in) {
+		if at, says := endOf(&n); says && (!known || at.Before(first)) {
+			first, known = at, true
+		}
+	}
+	return first, known
 }
 
 // isLate reports whether the product may not know the present yet.

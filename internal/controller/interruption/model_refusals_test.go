@@ -139,7 +139,11 @@ func (r *modelRun) noteRefused(q *model.Request, err error) {
 		}
 	}
 	key := q.String() // it names the process
-	noticed := r.bookkeeping.inst(q.Actor[strings.LastIndexByte(q.Actor, ' ')+1:]).changed
+	i := r.bookkeeping.inst(q.Actor[strings.LastIndexByte(q.Actor, ' ')+1:])
+	if q.Key.Kind == "Pod" {
+		i.refusedPods++
+	}
+	noticed := i.changed
 	hour := slices.DeleteFunc(r.repeats[key], func(at time.Time) bool { return now.Sub(at) > time.Hour || at.Before(noticed) })
 	r.repeats[key] = append(hour, now)
 	if len(hour) > maxRepeats {

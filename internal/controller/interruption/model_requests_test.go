@@ -306,7 +306,7 @@ func (b *bookkeeping) checkRecordWrites(q *model.Request) func(error) {
 	if b.run.people {
 		pods += 40 // over days
 	}
-	if most := 40 + 12*pods + 12*len(i.accepted) + 2*len(b.troubles); i.writes > most {
+	if most := 40 + 12*pods + 12*len(i.accepted) + 2*len(b.troubles) + 3*i.refusedPods; i.writes > most {
 		b.run.fail("%s: write %d, with %d pods and %d notices", q, i.writes, pods, len(i.accepted))
 	}
 	return func(err error) { b.noteUnwritten(q, err) }

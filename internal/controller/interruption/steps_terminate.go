@@ -190,17 +190,17 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 func (p *pass) requestTermination(ctx context.Context) (bool, error) {
 	at, before := status.MicroTime(p.facts.now), *p.Drain()
 	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""
-	p.Drain().TerminationTries++
 	if err := p.Checkpoint(ctx); err != nil {
 		// The end of the pass must not write a request that was not sent: the next one would wait for it.
-		p.Drain().TerminationTime, p.Drain().TerminationTries, p.Drain().TerminationMessage = before.TerminationTime, before.TerminationTries, before.TerminationMessage
+		p.Drain().TerminationTime, p.Drain().TerminationMessage = before.TerminationTime, before.TerminationMessage
 		return false, err
 	}
 	err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID)
-	if cloud.IsBusy(err) { // the wait before the next try does not grow
-		p.Drain().TerminationTries = max(before.TerminationTries, 1)
-	} else if err == nil || cloud.IsDenied(err) || p.Drain().TerminationTries > 1 {
-		writes.Note(ctx, writes.Instance, p.facts.in.Spec.InstanceID, err)
+	if !cloud.IsBusy(err) { // else the wait before the next try does not grow
+		p.Drain().TerminationTries++
+		if err == nil || cloud.IsDenied(err) || p.Drain().TerminationTries > 1 {
+			writes.Note(ctx, writes.Instance, p.facts.in.Spec.InstanceID, err)
+		}
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "terminating the instance")
