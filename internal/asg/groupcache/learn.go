@@ -18,6 +18,11 @@ const (
 	// noneFor is how long the answer "in no group" is valid: the instance may
 	// be attached to one later.
 	noneFor = time.Hour
+	// youngFor is the age of a node up to which that answer is valid for one
+	// round only. Auto Scaling may not show a new instance yet: its API is
+	// eventually consistent (Amazon EC2 Developer Guide, "Eventual
+	// consistency in the Amazon EC2 API").
+	youngFor = 10 * time.Minute
 	// hadFor is how long a group is polled after its last node is gone: a hook
 	// may still hold its instances, and new ones may launch.
 	hadFor = time.Hour
@@ -55,6 +60,17 @@ func MayBeInGroup(node *corev1.Node) bool {
 	return !made && nodeindex.InstanceID(node) != ""
 }
 
+// youngOf returns the instances of nodes that joined less than youngFor ago.
+func youngOf(nodes []*corev1.Node, now time.Time) map[string]bool {
+	young := map[string]bool{}
+	for _, node := range nodes {
+		if now.Sub(node.CreationTimestamp.Time) < youngFor {
+			young[nodeindex.InstanceID(node)] = true
+		}
+	}
+	return young
+}
+
 // forget drops instances that are no longer nodes, and expired entries. ids is
 // sorted.
 func (l *membership) forget(ids []string, now time.Time) {
@@ -67,8 +83,8 @@ func (l *membership) forget(ids []string, now time.Time) {
 }
 
 // learn looks up the groups of unknown instances. Results before an error are
-// kept.
-func (l *membership) learn(ctx context.Context, ask func(context.Context, []string) (map[string]string, error), ids []string, now time.Time) error {
+// kept. It does not remember that a young instance is in no group.
+func (l *membership) learn(ctx context.Context, ask func(context.Context, []string) (map[string]string, error), ids []string, young map[string]bool, now time.Time) error {
 	var unknown []string
 	for _, id := range ids {
 		if _, asked := l.none[id]; !asked && l.of[id] == "" {
@@ -86,7 +102,7 @@ func (l *membership) learn(ctx context.Context, ask func(context.Context, []stri
 			return err
 		}
 		for _, id := range some {
-			if found[id] == "" {
+			if found[id] == "" && !young[id] {
 				l.none[id] = now
 			}
 		}

@@ -57,7 +57,7 @@ func (w *Watcher) all(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	w.membership.know(found, ids, w.o.Clock())
-	learnErr := w.membership.learn(ctx, w.groupsOf, ids, w.o.Clock())
+	learnErr := w.membership.learn(ctx, w.groupsOf, ids, youngOf(nodes, w.o.Clock()), w.o.Clock())
 	learned := slices.DeleteFunc(w.membership.names(), func(name string) bool { return contains(names, name) })
 	return errors.Join(w.look(ctx, learned, nil), learnErr)
 }

@@ -100,6 +100,27 @@ func TestGroupsOfNodesAreDiscovered(t *testing.T) {
 	})
 }
 
+// Auto Scaling may not show a new instance yet. The group of its node is found in the next round,
+// and not an hour later.
+func TestGroupOfYoungNodeIsAskedAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.group(emu.Group{Name: "workers", Desired: 2})
+		pass(time.Minute)
+		w.server.States.AutoScaling.SetConsistency(emu.Consistency{Lag: 5 * time.Minute})
+		w.join()
+		defer w.runs()()
+		if got := w.states("workers"); got != "" {
+			t.Fatalf("Auto Scaling shows the new instances at once: %s", got)
+		}
+		w.server.States.AutoScaling.SetConsistency(emu.Consistency{})
+		w.watch.RequestRefreshNew()
+		pass(5 * time.Second)
+		if got := w.states("workers"); got != "2 InService" {
+			t.Errorf("after a request, the group has %q, want 2 InService", got)
+		}
+	})
+}
+
 func TestNoCallsWithoutGroups(t *testing.T) {
 	inWorld(t, func(w *world) {
 		stop := w.runs()

@@ -114,7 +114,7 @@ func (w *world) group(g emu.Group) {
 func (w *world) join() {
 	w.Helper()
 	for _, m := range w.server.States.AutoScaling.Members() {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.InstanceID}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + m.InstanceID}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.InstanceID, CreationTimestamp: metav1.Now()}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + m.InstanceID}}
 		w.must(client.IgnoreAlreadyExists(w.kube.Create(w.Context(), node)))
 	}
 }
