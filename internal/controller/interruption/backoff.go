@@ -23,6 +23,8 @@ const (
 	longEventBackoff = 10 * time.Second
 	// freePodTries are the requests for a pod that do not wait: most failures come from a stale cache.
 	freePodTries = 5
+	// hooksItem stands for the hooks among the items of an Interruption. It is no UID of a pod.
+	hooksItem types.UID = "hooks"
 )
 
 // backoffAfter is how long to wait after a number of failures.
@@ -177,16 +179,27 @@ func (b *backoff) setUnderway(name string, drains bool, due time.Time) {
 
 // notePod notes the result of a request for a pod.
 func (b *backoff) notePod(name string, r evict.Result) {
+	if r.Evicted {
+		b.itemSucceeded(name, r.Verdict.Pod.UID)
+	} else {
+		b.itemFailed(name, r.Verdict.Pod.UID, r.RetryAfter, r.Reason)
+	}
+}
+
+// itemSucceeded notes that the work for one item, a pod or hooksItem, did not fail.
+func (b *backoff) itemSucceeded(name string, uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	uid := r.Verdict.Pod.UID
-	if r.Evicted {
-		delete(b.pods[name], uid)
-		return
-	}
+	delete(b.pods[name], uid)
+}
+
+// itemFailed notes that the work for one item failed. The next try waits at least retryAfter.
+func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duration, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	f := b.pods[name][uid]
 	now := b.clock()
-	f.count, f.tried, f.next, f.why = f.count+1, now, now.Add(max(r.RetryAfter, backoffAfter(f.count+1))), r.Reason
+	f.count, f.tried, f.next, f.why = f.count+1, now, now.Add(max(retryAfter, backoffAfter(f.count+1))), why
 	if b.pods[name] == nil {
 		set(&b.pods, name, map[types.UID]failingPod{})
 	}

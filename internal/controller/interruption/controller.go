@@ -90,7 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 	p.plan = drain.NewPlan(facts.forDrain(decision, &c.Options))
 	update.SetDecision(status.Pass{
 		Interruption: in, Node: facts.node, NodeName: facts.nodeName, Decision: decision,
-		Rescheduled: facts.isRescheduled(decision), Pods: p.pods(),
+		Postponed: facts.isPostponed(decision), Pods: p.pods(),
 	})
 	return p.run(ctx)
 }

@@ -23,7 +23,9 @@ import (
 )
 
 // jobsFail adds a hook runner to the controller, and makes the creation of Jobs fail.
-func (w *world) jobsFail(err error) *world {
+func (w *world) jobsFail(err error) *world { return w.jobsFailWith(func() error { return err }) }
+
+func (w *world) jobsFailWith(err func() error) *world {
 	inner, ok := w.client.(client.WithWatch)
 	if !ok {
 		w.t.Fatal("the fake client does not watch")
@@ -31,7 +33,7 @@ func (w *world) jobsFail(err error) *world {
 	refusing := interceptor.NewClient(inner, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, is := o.(*batchv1.Job); is {
-				return err
+				return err()
 			}
 			return c.Create(ctx, o, opts...)
 		},
@@ -55,6 +57,20 @@ func TestFailedHookJobDelaysNoLastCall(t *testing.T) {
 					asked, at.Sub(start), passes, last, record.Drain(&w.record().Status).PendingPods)
 			}
 		})
+	}
+}
+
+// A Job that cannot be made for hours is tried once a minute.
+func TestHookThatCannotBeStartedBacksOff(t *testing.T) {
+	tries := 0
+	w := newWorld(t, recordOf(request(time.Time{})), node("a", instance), team(withHook(v1beta1.HookAfterDrain, "")))
+	w.jobsFailWith(func() error { tries++; return errors.New("connection refused") })
+	w.runUntil(start.Add(3 * time.Hour))
+	if tries < 60 || tries > 230 {
+		t.Errorf("tried %d times in three hours, want about once a minute", tries)
+	}
+	if message := readyOf(w); !strings.HasPrefix(message, "waits: hook leaders: making Job ") {
+		t.Errorf("a person reads %q", message)
 	}
 }
 

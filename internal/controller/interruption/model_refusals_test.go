@@ -33,6 +33,7 @@ const (
 	writeEvict     = "eviction"
 	writeDelete    = "pod deletion"
 	writeTerminate = "termination"
+	writeHook      = "hook"
 )
 
 // drawRefusals draws which writes are refused.
@@ -41,7 +42,7 @@ func (r *modelRun) drawRefusals() {
 		return
 	}
 	for range pick(r, 1, 1, 2) {
-		what := pick(r, writeNode, writeNode, writeRecord, writeRecord, writeSurge, writePodStatus, writeEvict, writeDelete, writeTerminate)
+		what := pick(r, writeNode, writeNode, writeRecord, writeRecord, writeSurge, writePodStatus, writeEvict, writeDelete, writeTerminate, writeHook)
 		f := &refusedWrite{write: what, from: r.c.Now().Add(pick(r, 0, r.c.Between(0, 5*time.Minute)))}
 		if r.c.Chance(.6) {
 			f.on = pick(r, r.nodeNames()[2:]...)
@@ -77,6 +78,8 @@ func (r *modelRun) writeOf(q *model.Request) (write, node string) {
 		return "", ""
 	case q.Verb == "terminate":
 		return writeTerminate, r.bookkeeping.inst(q.Key.Name).node
+	case q.Verb == "hook":
+		return writeHook, r.bookkeeping.inst(q.Key.Name).node
 	case q.Key.Kind == "Node" && q.Verb == "patch":
 		return writeNode, q.Key.Name
 	case q.Key.Kind == "Interruption" && q.Sub == "status":

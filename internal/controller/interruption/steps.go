@@ -181,6 +181,7 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 func complete(_ context.Context, p *pass) (bool, error) {
 	if p.facts.otherNoticeApplies(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
 		p.outcome.Answered = notice.Key(&p.decision.Notice)
+		p.outcome.KeepsDrain = p.facts.servesAnother(p.decision) && p.facts.nextIsDue(p.decision)
 		p.outcome.wait(p.facts.now, "waits for the next notice")
 		return false, nil
 	}

@@ -146,6 +146,11 @@ func (p *pass) hooks(ctx context.Context, when v1beta1.HookTime) (bool, error) {
 			return false, err
 		}
 	}
+	name := p.facts.in.Name
+	if at, why := p.backoff.waitsFor(name, hooksItem, time.Time{}); !at.IsZero() {
+		p.outcome.wait(at, "waits: "+why)
+		return false, nil
+	}
 	out, err := p.HookRunner.Hooks(ctx, runner.HookRun{
 		Hooks: hooks, When: when, Status: p.Drain().Hooks,
 		Subject: p.update.Subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in, p.facts.now),
@@ -155,9 +160,11 @@ func (p *pass) hooks(ctx context.Context, when v1beta1.HookTime) (bool, error) {
 		return false, ctx.Err() // the process ends
 	case err != nil: // the pass must not miss a last call because of it
 		log.FromContext(ctx).Error(err, "running hooks")
+		p.backoff.itemFailed(name, hooksItem, hookRetry, out.Waits)
 		p.outcome.wait(p.facts.now.Add(hookRetry), "waits: "+out.Waits)
 		return false, nil
 	}
+	p.backoff.itemSucceeded(name, hooksItem)
 	p.outcome.Hooks = out.Status
 	for _, h := range out.Happened {
 		p.Record(h.Reason, h.Message)

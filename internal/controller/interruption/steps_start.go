@@ -94,10 +94,16 @@ func awaitWindow(ctx context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
+// isPostponed reports whether the node was marked, cordoned or drained, and what decides would not have
+// begun yet: the node has to be restored.
+func (f *facts) isPostponed(d policy.Decision) bool {
+	return f.servesAnother(d) && d.NotBefore.After(f.now)
+}
+
 // isRescheduled reports whether the cloud moved the change for which the node was drained or cordoned
 // so far that this would not have begun yet.
 func (f *facts) isRescheduled(d policy.Decision) bool {
-	return f.servesAnother(d) && f.drain().Subject == d.About && d.NotBefore.After(f.now)
+	return f.isPostponed(d) && f.drain().Subject == d.About
 }
 
 // restoreForAnother restores a node that was marked, cordoned or drained for another subject than the one

@@ -151,6 +151,52 @@ func TestApprovalIsNotInherited(t *testing.T) {
 	}
 }
 
+// A restore that fails is tried again: the node does not belong to the notice that waits for its time.
+func TestFailedRestoreIsRepeatedForTheNextPlan(t *testing.T) {
+	near, far := planned("h1", notice.ActionReboot, start.Add(30*time.Minute)), planned("h2", notice.ActionReboot, start.Add(80*time.Minute))
+	near.Subject, far.Subject = "event-1", "event-2"
+	before := node("a", instance)
+	w := newWorld(t, recordOf(near, far), before, pod("web-1"))
+	w.settle(time.Second)
+	if len(w.evictions) != 1 {
+		t.Fatal("the plan of the next half hour has not begun a drain")
+	}
+	w.stopped("web-1")
+	w.settle(time.Second)
+	w.refuses.requests = []string{"patch Node"}
+	w.withdraw("h1")
+	_ = w.pass(time.Second)
+	if w.refuses.count == 0 {
+		t.Fatal("nothing was refused")
+	}
+	w.refuses.requests = nil
+	w.play(10 * time.Minute)
+	w.same(before)
+	w.play(20 * time.Minute)
+	if !mutate.HasMark(w.node()) {
+		t.Error("half an hour later the time of the second plan has come, and the node is not cordoned")
+	}
+}
+
+// The date of a plan has passed before its notice came. It is handled, and the drain of a request goes on.
+func TestLateNoticeKeepsTheDrainOfARequest(t *testing.T) {
+	w := newWorld(t, recordOf(request(start.Add(time.Hour))), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	begun := record.Begun(&w.record().Status)
+	if len(w.evictions) != 1 || begun.IsZero() {
+		t.Fatal("the request has not begun a drain")
+	}
+	w.addNotices(planned("h1", notice.ActionStop, start.Add(-5*time.Hour)))
+	w.play(time.Minute)
+	in := w.record()
+	if got := record.Begun(&in.Status); !got.Equal(begun) || !record.Cordoned(&in.Status) || len(in.Status.HandledNotices) != 1 {
+		t.Errorf("drain begun %s, then %s; handled %v", begun, got, in.Status.HandledNotices)
+	}
+	if len(w.evictions) != 1 {
+		t.Errorf("evicted %v, want each pod once", w.evictions)
+	}
+}
+
 func TestCordonOfRecoveredInstanceIsRemoved(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(twelveDays)), sick()), before, pod("web-1"), team(func(s *v1beta1.InterruptionPolicySpec) {

@@ -82,6 +82,7 @@ func (u *Update) setCordoned(o Outcome) {
 		u.Drain().BootID = node.Status.NodeInfo.BootID
 	}
 	switch {
+	case o.KeepsDrain:
 	case o.Completed, o.Answered != "":
 		u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonNodeRestored, "nothing keeps pods off the node any more")
 	case o.Marked == mutate.MarkInterrupted:

@@ -16,6 +16,7 @@ func (u *Update) applyEndings(o Outcome) {
 		u.setRescheduled(o)
 	}
 	if o.Released {
+		u.after.Status.Deadline = u.pass.Decision.Deadline
 		u.endDrain()
 	}
 	if o.Released && u.pass.Decision.Action != v1beta1.ActionCordon {
@@ -35,7 +36,9 @@ func (u *Update) recordEndings(o Outcome) {
 		u.Record(v1beta1.ReasonNodeRestored, "the node is as it was before")
 	}
 	if o.Answered != "" {
-		u.endDrain()
+		if !o.KeepsDrain {
+			u.endDrain()
+		}
 		u.after.Status.HandledNotices = append(u.after.Status.HandledNotices, o.Answered)
 		u.Record(v1beta1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
 	}

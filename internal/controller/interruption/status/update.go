@@ -59,10 +59,10 @@ type Pass struct {
 	Node     *corev1.Node
 	NodeName string
 	Decision policy.Decision
-	// Rescheduled is set where the deadline was moved and the drain that began has to
-	// be undone.
-	Rescheduled bool
-	Pods        Pods
+	// Postponed is set where something was done to the node, and what decides would not have begun yet:
+	// the node has to be restored.
+	Postponed bool
+	Pods      Pods
 }
 
 // Pods is what a pass knows about the pods of the node.
@@ -116,6 +116,8 @@ type Outcome struct {
 	Restored bool
 	// Answered is the key of a notice that was handled while others stand.
 	Answered string
+	// KeepsDrain is set where the drain serves another notice than the one that was handled: it goes on.
+	KeepsDrain bool
 	// Completed is set once nothing is left to do.
 	Completed bool
 }
@@ -162,7 +164,7 @@ func (u *Update) SetDecision(p Pass) {
 	decision := d.Decision // its message may have changed
 	s.Decision = &decision
 	s.Kind, s.NodeName = u.kind(), p.NodeName
-	if !p.Rescheduled { // else it is set once the node is restored
+	if !p.Postponed { // else it is set once the node is restored
 		s.Deadline = d.Deadline
 	}
 	if d.Withdrawn && s.Drain != nil {
