@@ -23,7 +23,7 @@ const (
 	longEventBackoff = 10 * time.Second
 	// freePodTries are the requests for a pod that do not wait: most failures come from a stale cache.
 	freePodTries = 5
-	// hooksItem stands for the hooks among the items of an Interruption. It is no UID of a pod.
+	// hooksItem represents the hooks among the items of an Interruption. It is no UID of a pod.
 	hooksItem types.UID = "hooks"
 )
 
