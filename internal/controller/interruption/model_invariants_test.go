@@ -81,6 +81,11 @@ func (b *bookkeeping) checkDeadline(instance string) {
 	if soft := d.notice.Deadline; soft != nil && soft.Type == v1beta1.DeadlineSoft {
 		from = latest(from, d.deadline.Time.Add(-time.Hour))
 	}
+	for i := range in.Spec.Notices { // the node is restored once it has outlived a reclaim
+		if until := decidesUntil(in, in.Spec.Notices[i].ID); until.Before(now) {
+			from = latest(from, until)
+		}
+	}
 	if from = b.earliestStart(in, from); from.IsZero() {
 		return
 	}
