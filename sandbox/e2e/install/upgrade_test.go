@@ -168,7 +168,6 @@ func (w *world) runs(version, agents string) {
 func (w *world) uninstall() {
 	w.helm("uninstall", chart.Release, "--namespace", chart.Namespace, "--wait")
 	want := []string{
-		"apiservice.apiregistration.k8s.io/v1alpha1.lifeboat.dev", // of the CRDs
 		"apiservice.apiregistration.k8s.io/v1beta1.lifeboat.dev",
 		"lease.coordination.k8s.io/lifeboat-controller",
 		"lease.coordination.k8s.io/lifeboat-probe",

@@ -4,7 +4,6 @@ package skew
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +23,7 @@ import (
 )
 
 // storedVersion is the version that both releases serve, and in which objects are stored.
-const storedVersion = "v1alpha1"
+const storedVersion = "v1beta1"
 
 // kinds are the kinds of the API.
 var kinds = []string{"Interruption", "InterruptionPolicy", "NodeGroup", "NodeNotice", "Pause"}
@@ -119,34 +118,6 @@ func starts(in v1beta1.Interruption) []time.Time {
 		}
 	}
 	return all
-}
-
-// sameInBoth checks that all objects are equal in both versions of the API, except for the version.
-func (w *world) sameInBoth() {
-	w.t.Helper()
-	for _, kind := range kinds {
-		compared := 0
-		w.until(kind+" to be equal in both versions", 30*time.Second, func(ctx context.Context) (bool, error) {
-			old, err := w.objects(ctx, storedVersion, kind)
-			if err != nil {
-				return false, err
-			}
-			same, err := w.objects(ctx, "v1beta1", kind)
-			if err != nil || len(old) != len(same) {
-				return false, errors.Join(err, fmt.Errorf("%d in one, %d in the other", len(old), len(same)))
-			}
-			for name, a := range old {
-				b := same[name]
-				b.SetAPIVersion(a.GetAPIVersion())
-				if !reflect.DeepEqual(a.Object, b.Object) { // it may have changed between the two requests
-					return false, fmt.Errorf("%s differs:\n%v\n%v", name, a.Object, b.Object)
-				}
-			}
-			compared = len(old)
-			return true, nil
-		})
-		w.t.Logf("%d %ss are equal in both versions", compared, kind)
-	}
 }
 
 // stored checks the version in which objects are stored, so that the older CRDs can return.

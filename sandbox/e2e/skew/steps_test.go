@@ -30,7 +30,6 @@ func (w *world) upgradeCRDs() {
 	w.applyCRDs(w.newer)
 	w.stored()
 	w.applyManifests()
-	w.sameInBoth()
 	w.reclaim(0)
 	w.kept()
 }
@@ -44,7 +43,6 @@ func (w *world) upgradeController() {
 	w.reclaim(1)
 	w.goOn(0, w.older)
 	w.applyManifests()
-	w.sameInBoth()
 }
 
 func (w *world) upgradeAgents() {
@@ -52,7 +50,6 @@ func (w *world) upgradeAgents() {
 	w.reclaim(2)
 	w.kept(w.moved(1)...)
 	w.stored()
-	w.sameInBoth()
 	w.fit()
 }
 
@@ -62,7 +59,6 @@ func (w *world) rollBackController() {
 	w.kept(w.moved(1)...)
 	w.reclaim(3)
 	w.goOn(1, w.newer)
-	w.sameInBoth()
 }
 
 func (w *world) rollBackAgents() {
@@ -70,7 +66,6 @@ func (w *world) rollBackAgents() {
 	w.reclaim(4)
 	w.kept(w.moved(2)...)
 	w.stored()
-	w.sameInBoth()
 	w.fit()
 }
 
