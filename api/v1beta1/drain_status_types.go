@@ -32,15 +32,16 @@ type DrainStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BootID string `json:"bootID,omitempty"`
-	// Pods counts the pods of the node.
+	// PodCounts counts the pods of the node.
 	// +optional
-	Pods PodCounts `json:"pods,omitempty"`
-	// PendingPods lists the pods that must still leave the node, with verdict
-	// and reason, at most 300. Lifeboat lists a pod here before it evicts it.
+	PodCounts PodCounts `json:"podCounts,omitempty"`
+	// Pods lists the pods that must leave the node, and those that have left it,
+	// at most 300. Lifeboat lists a pod here before it evicts it.
 	// +kubebuilder:validation:MaxItems=300
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=uid
 	// +optional
-	PendingPods []PendingPod `json:"pendingPods,omitempty"`
+	Pods []PodStatus `json:"pods,omitempty"`
 	// Deregistration is why pods do not wait for load balancers any more:
 	// Deregistered, DeregistrationTimedOut or DeregistrationUnknown. It is empty
 	// while they wait, and without waitForDeregistration.

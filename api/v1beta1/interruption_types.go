@@ -235,7 +235,7 @@ type PodCounts struct {
 	// +kubebuilder:default=0
 	// +optional
 	Leaving int32 `json:"leaving"`
-	// Waiting is the number of pods that are not evicted yet; see pendingPods.
+	// Waiting is the number of pods that are not evicted yet.
 	// +kubebuilder:default=0
 	// +optional
 	Waiting int32 `json:"waiting"`
@@ -246,8 +246,30 @@ type PodCounts struct {
 	Lost int32 `json:"lost"`
 }
 
-// PendingPod is a pod that is still on an interrupted node and must leave it.
-type PendingPod struct {
+// PodState is the state of a pod of an interrupted node.
+// +kubebuilder:validation:Enum=Waiting;Surging;Evicting;Refused;Leaving;Left;Lost
+type PodState string
+
+// The states of a pod.
+const (
+	// PodWaiting: the pod must leave, but not now; the reason says what it waits for.
+	PodWaiting PodState = "Waiting"
+	// PodSurging: its successor is started first.
+	PodSurging PodState = "Surging"
+	// PodEvicting: the pod is evicted or deleted now.
+	PodEvicting PodState = "Evicting"
+	// PodRefused: its eviction is due, and the last request failed.
+	PodRefused PodState = "Refused"
+	// PodLeaving: the pod was asked to stop.
+	PodLeaving PodState = "Leaving"
+	// PodLeft: the pod has left within its grace period.
+	PodLeft PodState = "Left"
+	// PodLost: the instance stopped before the pod had left.
+	PodLost PodState = "Lost"
+)
+
+// PodStatus is a pod that must leave, or has left, an interrupted node.
+type PodStatus struct {
 	// Namespace is the pod's namespace.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
@@ -259,24 +281,45 @@ type PendingPod struct {
 	// UID tells the pod apart from another one with the same name.
 	// +required
 	UID types.UID `json:"uid"`
-	// State is the plan for the pod: Waits, Surge, Evict, Delete or Leaving.
-	// Lost means that the instance stopped before the pod left.
+	// Owner is the kind and name of the pod's controller, such as ReplicaSet/web-5d4.
+	// +kubebuilder:validation:MaxLength=320
+	// +optional
+	Owner string `json:"owner,omitempty"`
+	// State is Waiting, Surging, Evicting, Refused, Leaving, Left or Lost.
+	// +required
+	State PodState `json:"state"`
+	// Reason is one CamelCase word that says why the pod is in this state.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	State string `json:"state"`
-	// Reason explains the verdict in one sentence.
-	// +kubebuilder:validation:MaxLength=512
-	// +required
 	Reason string `json:"reason"`
-	// LastCall is the latest time at which the pod must be asked to stop.
+	// Message explains the state in one sentence.
+	// +kubebuilder:validation:MaxLength=512
 	// +optional
-	LastCall *metav1.Time `json:"lastCall,omitempty"`
+	Message string `json:"message,omitempty"`
+	// LastCallTime is the latest time at which the pod must be asked to stop.
+	// +optional
+	LastCallTime *metav1.Time `json:"lastCallTime,omitempty"`
+	// SurgeTime is when its successor was requested.
+	// +optional
+	SurgeTime *metav1.Time `json:"surgeTime,omitempty"`
 	// EvictionTime is when the pod was asked to stop.
 	// +optional
 	EvictionTime *metav1.Time `json:"evictionTime,omitempty"`
+	// DepartureTime is when the controller saw that the pod is gone. It is empty
+	// if the pod went while no controller ran: then it is unknown.
+	// +optional
+	DepartureTime *metav1.Time `json:"departureTime,omitempty"`
+	// SpecGraceSeconds is the grace period in the pod's spec, in seconds.
+	// +optional
+	SpecGraceSeconds *int64 `json:"specGraceSeconds,omitempty"`
 	// GraceSeconds is the grace period that the pod was given, in seconds.
 	// +optional
 	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
+	// Overridden names what would have held the pod and was overridden because
+	// of the deadline, such as a PodDisruptionBudget.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Overridden string `json:"overridden,omitempty"`
 	// Returned is true if the pod tolerates the cordon, and the scheduler
 	// placed it on the node after that. Counts of pods leave it out, unless it
 	// is lost: they have the pod whose successor it is.

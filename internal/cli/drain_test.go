@@ -119,7 +119,7 @@ func TestStatusShowsWhatIsUnderWay(t *testing.T) {
 		Type: v1beta1.ConditionApproved, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(clock.Add(-time.Hour)),
 	}}
 	moving.Status.Deadline = notice.At(clock.Add(90*time.Second), v1beta1.DeadlineHard)
-	moving.Status.Drain.Pods = v1beta1.PodCounts{Total: 4, Moved: 1, Waiting: 2, Leaving: 1}
+	moving.Status.Drain.PodCounts = v1beta1.PodCounts{Total: 4, Moved: 1, Waiting: 2, Leaving: 1}
 	moving.Spec.Hold = say("bob", time.Minute, "backup")
 	c := fakeCluster(t, withUser("carol"), append(database(waiting, moving), newInstallation().objects()...)...)
 	h := &harness{t: t, cluster: c}

@@ -188,5 +188,5 @@ func complete(in *v1beta1.Interruption, ago time.Duration, moved, lost int32) {
 	for i := range in.Spec.Notices {
 		in.Status.HandledNotices = append(in.Status.HandledNotices, notice.Key(&in.Spec.Notices[i]))
 	}
-	record.EnsureDrain(&in.Status).Pods = v1beta1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
+	record.EnsureDrain(&in.Status).PodCounts = v1beta1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
 }

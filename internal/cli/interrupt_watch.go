@@ -170,7 +170,7 @@ func (w *drillWatch) update(in *v1beta1.Interruption, progress *terminal.Progres
 		return
 	}
 	w.latest[in.Spec.InstanceID] = in
-	pods := record.Drain(&in.Status).Pods
+	pods := record.Drain(&in.Status).PodCounts
 	if w.waitForEnd && record.IsSettled(in) {
 		progress.Step("%s: %s; %s", record.NodeName(in), in.Status.Phase, record.Message(in))
 		return
@@ -238,7 +238,7 @@ func (w *drillWatch) outcomes() []outcome {
 	for _, t := range w.targets {
 		o := outcome{InstanceID: t.InstanceID, Node: t.Node}
 		if in := w.latest[t.InstanceID]; in != nil {
-			o.Phase, o.Pods, o.Message = in.Status.Phase, record.Drain(&in.Status).Pods, record.Message(in)
+			o.Phase, o.Pods, o.Message = in.Status.Phase, record.Drain(&in.Status).PodCounts, record.Message(in)
 			if done := in.Status.CompletionTime; done != nil {
 				o.SecondsTaken = done.Sub(record.FirstNotice(in)).Round(time.Millisecond).Seconds()
 			}
@@ -251,7 +251,7 @@ func (w *drillWatch) outcomes() []outcome {
 func (w *drillWatch) verdict() error {
 	lost := map[types.UID]int32{}
 	for _, in := range w.latest {
-		lost[in.UID] = record.Drain(&in.Status).Pods.Lost
+		lost[in.UID] = record.Drain(&in.Status).PodCounts.Lost
 	}
 	return lostError(lost)
 }

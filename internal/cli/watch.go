@@ -115,7 +115,7 @@ func (v *viewer) update(in *v1beta1.Interruption) bool {
 		return true
 	}
 	v.open[in.UID] = !record.IsSettled(in) && !isPostponed(in)
-	v.lost[in.UID] = record.Drain(&in.Status).Pods.Lost
+	v.lost[in.UID] = record.Drain(&in.Status).PodCounts.Lost
 	return v.isDone()
 }
 

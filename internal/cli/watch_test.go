@@ -33,7 +33,7 @@ func inProgress() *v1beta1.Interruption {
 // finished returns the same interruption, completed.
 func finished(lost int32) *v1beta1.Interruption {
 	in := inProgress()
-	record.EnsureDrain(&in.Status).Pods.Total = 1
+	record.EnsureDrain(&in.Status).PodCounts.Total = 1
 	complete(in, 0, 1, lost)
 	happened(in, 0, v1beta1.ReasonCompleted, "1 of 1 pods moved, 0 lost")
 	return in

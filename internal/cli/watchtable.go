@@ -167,12 +167,12 @@ func tableRow(in *v1beta1.Interruption, now time.Time) []terminal.Cell {
 		}
 	}
 	moved := ""
-	if record.Drain(s).Pods.Total > 0 {
-		moved = fmt.Sprintf("%d/%d", record.Drain(s).Pods.Moved, record.Drain(s).Pods.Total)
+	if record.Drain(s).PodCounts.Total > 0 {
+		moved = fmt.Sprintf("%d/%d", record.Drain(s).PodCounts.Moved, record.Drain(s).PodCounts.Total)
 	}
 	waiting := ""
-	if record.Drain(s).Pods.Waiting > 0 {
-		waiting = fmt.Sprint(record.Drain(s).Pods.Waiting)
+	if record.Drain(s).PodCounts.Waiting > 0 {
+		waiting = fmt.Sprint(record.Drain(s).PodCounts.Waiting)
 	}
 	return []terminal.Cell{
 		{Text: record.NodeName(in), Style: terminal.Bold}, {Text: cmp.Or(s.Kind, record.NewestKind(in))}, {Text: action},
@@ -182,7 +182,7 @@ func tableRow(in *v1beta1.Interruption, now time.Time) []terminal.Cell {
 
 func phaseStyle(in *v1beta1.Interruption) terminal.Style {
 	switch {
-	case record.Drain(&in.Status).Pods.Lost > 0:
+	case record.Drain(&in.Status).PodCounts.Lost > 0:
 		return terminal.Bad
 	case record.IsSettled(in):
 		return terminal.Good

@@ -30,13 +30,13 @@ func manyInterruptions() []*v1beta1.Interruption {
 	}
 	spot, stop := interruption(spotNotice("n1", 20*time.Second)), stopping(26*time.Hour)
 	draining := named(spot, "b", v1beta1.PhaseDraining, "2 pods are leaving, 1 wait")
-	record.EnsureDrain(&draining.Status).Pods = v1beta1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
-	record.EnsureDrain(&draining.Status).PendingPods = []v1beta1.PendingPod{
-		{Namespace: "shop", Name: "web-1", State: "Leaving", Reason: "leaving: it was asked to stop"},
-		{Namespace: "shop", Name: "db-0", State: "Waits", Reason: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"},
+	record.EnsureDrain(&draining.Status).PodCounts = v1beta1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
+	record.EnsureDrain(&draining.Status).Pods = []v1beta1.PodStatus{
+		{Namespace: "shop", Name: "web-1", State: "Leaving", Message: "leaving: it was asked to stop"},
+		{Namespace: "shop", Name: "db-0", State: "Waiting", Message: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"},
 	}
 	late := named(interruption(spotNotice("n1", 110*time.Second)), "a", v1beta1.PhaseDraining, "1 pods are leaving, 0 wait")
-	record.EnsureDrain(&late.Status).Pods = v1beta1.PodCounts{Total: 3, Moved: 2, Leaving: 1}
+	record.EnsureDrain(&late.Status).PodCounts = v1beta1.PodCounts{Total: 3, Moved: 2, Leaving: 1}
 	done := named(spot, "c", v1beta1.PhaseCompleted, "")
 	complete(done, time.Second, 4, 1)
 	heard := interruption(spotNotice("n1", 0))
@@ -118,7 +118,7 @@ func TestWatchTable(t *testing.T) {
 		s := &script{states: []*v1beta1.Interruption{nil, nil}, all: true}
 		under := manyInterruptions()[2]
 		s.states[0], s.states[1] = under, under.DeepCopy()
-		record.EnsureDrain(&s.states[1].Status).Pods.Moved = 4
+		record.EnsureDrain(&s.states[1].Status).PodCounts.Moved = 4
 		var out bytes.Buffer
 		h := &harness{t: t, cluster: fakeCluster(t, s.funcs()), setup: func(s *session) {
 			begun := time.Now()

@@ -38,7 +38,7 @@ type planContext struct {
 	estimated bool
 
 	pods  []*podState // in evaluation order
-	rules []rule
+	rules []ruleOfCause
 	gates []Gate // those in force
 	known owners
 	// going counts, by rank, the pods that are about to leave.
@@ -214,12 +214,15 @@ func (s *planContext) evaluate(c *podState) Verdict {
 }
 
 func (s *planContext) applyRules(c *podState) Verdict {
-	for _, opinion := range s.rules {
-		if v, ok := opinion(s, c); ok {
+	for _, r := range s.rules {
+		if v, ok := r.decide(s, c); ok {
+			v.Cause = r.cause
 			return v
 		}
 	}
-	return evict(s, c)
+	v := evict(s, c)
+	v.Cause = CauseNothingHolds
+	return v
 }
 
 func (s *planContext) isGoing(c *podState, v Verdict) bool {

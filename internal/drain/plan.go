@@ -100,6 +100,8 @@ type Verdict struct {
 	Pod *corev1.Pod
 	// Step is the action to take now.
 	Step Step
+	// Cause is the rule that decided.
+	Cause Cause
 	// Reason is a sentence for the user. For a pod that waits, leaves or stays it does not
 	// change before WakeAt unless the facts do.
 	Reason string

@@ -8,25 +8,31 @@ import (
 // rule looks at one pod and decides the step, or has no opinion.
 type rule func(s *planContext, c *podState) (Verdict, bool)
 
+// ruleOfCause is a rule, with the cause of its verdicts.
+type ruleOfCause struct {
+	cause  Cause
+	decide rule
+}
+
 // rulesInOrder lists the rules; the first with an opinion wins.
-func rulesInOrder() []rule {
-	return []rule{
-		daemonSetStays,  // its controller would only put it back
-		staticStays,     // the kubelet runs it from a file
-		finishedStays,   // its containers have all exited
-		instanceGone,    // no kubelet can stop it gracefully: delete it
-		leavingTooLate,  // asked to stop before, with a grace that outlasts a hard deadline
-		leaving,         // asked to stop before: nothing to add
-		leftInPlace,     // the policy leaves it where it is
-		respected,       // the policy puts do-not-disrupt above the deadline
-		cameBack,        // it came back to the cordoned node, until its last call
-		heldAtLastCall,  // a PodDisruptionBudget holds it, and its last call has come
-		doNotDisrupt,    // its annotation holds it until its turn
-		gated,           // a gate holds all pods, until their turn
-		outOfOrder,      // pods of a lower rank leave first, until its turn
-		awaitsSuccessor, // it was surged, and its successor is not Ready, until its turn
-		successorFirst,  // the policy says Surge, and it may run twice
-		heldByBudget,    // the Eviction API would refuse it now
+func rulesInOrder() []ruleOfCause {
+	return []ruleOfCause{
+		{CauseDaemonSet, daemonSetStays},
+		{CauseStatic, staticStays},
+		{CauseFinished, finishedStays},
+		{CauseInstanceGone, instanceGone},
+		{CauseGraceCut, leavingTooLate},
+		{CauseTerminating, leaving},
+		{CauseKept, leftInPlace},
+		{CauseDoNotDisrupt, respected},            // the policy puts it above the deadline
+		{CauseReturned, cameBack},                 // until its last call
+		{CauseLastCall, heldAtLastCall},           // a PodDisruptionBudget holds it
+		{CauseDoNotDisrupt, doNotDisrupt},         // until its turn
+		{CauseGate, gated},                        // until their turn
+		{CauseOrder, outOfOrder},                  // until its turn
+		{CauseSuccessorNotReady, awaitsSuccessor}, // until its turn
+		{CauseSuccessorFirst, successorFirst},     // the policy says Surge, and it may run twice
+		{CauseDisruptionBudget, heldByBudget},
 		// otherwise: evict, since nothing holds it
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -23,7 +22,7 @@ const pastLastCallSlack = 5 * time.Second
 // ever. Holds, pauses and approvals are waits that a person has chosen.
 func Blocked(in *v1beta1.Interruption, now time.Time) (since time.Time, why string) {
 	d := Drain(&in.Status)
-	if notice.Finished(in) || d.StartTime == nil || d.Pods.Waiting == 0 || d.Pods.Leaving > 0 || !waitsWithoutEnd(in.Status.Deadline, now) ||
+	if notice.Finished(in) || d.StartTime == nil || d.PodCounts.Waiting == 0 || d.PodCounts.Leaving > 0 || !waitsWithoutEnd(in.Status.Deadline, now) ||
 		Hold(in, now) != nil || IsPaused(in) || meta.IsStatusConditionFalse(in.Status.Conditions, v1beta1.ConditionCorroborated) {
 		return time.Time{}, ""
 	}
@@ -36,7 +35,7 @@ func Blocked(in *v1beta1.Interruption, now time.Time) (since time.Time, why stri
 	if now.Sub(since) < blockedAfter {
 		return time.Time{}, ""
 	}
-	return since, fmt.Sprintf("no deadline ends this drain, and no pod has left: %d wait, such as %s", d.Pods.Waiting, WaitsFor(in))
+	return since, fmt.Sprintf("no deadline ends this drain, and no pod has left: %d wait, such as %s", d.PodCounts.Waiting, WaitsFor(in))
 }
 
 // waitsWithoutEnd reports whether pods wait for their budgets as long as necessary. The deadline of a
@@ -61,10 +60,9 @@ func PastLastCall(in *v1beta1.Interruption, now time.Time) int {
 		return 0
 	}
 	n := 0
-	for i := range Drain(&in.Status).PendingPods {
-		p := &Drain(&in.Status).PendingPods[i]
+	for _, p := range Pending(Drain(&in.Status)) {
 		// A pause or a refusal leaves a pod that is due unasked.
-		if waits := p.EvictionTime == nil && p.State != string(drain.StepLeaving) && p.State != PodLost; waits && p.LastCall != nil && now.Sub(p.LastCall.Time) > pastLastCallSlack {
+		if waits := p.EvictionTime == nil && p.State != v1beta1.PodLeaving && p.State != v1beta1.PodLost; waits && p.LastCallTime != nil && now.Sub(p.LastCallTime.Time) > pastLastCallSlack {
 			n++
 		}
 	}

@@ -17,8 +17,8 @@ func heldByBudget() *v1beta1.Interruption {
 	in := interruption(v1beta1.PhaseDraining, v1beta1.ActionDrain, nil)
 	in.Name, in.Spec.NodeName, in.Status.Kind = "i-0a1b2c3d4e5f60718", "a", notice.KindRequested
 	in.Status.Drain = &v1beta1.DrainStatus{
-		StartTime: micro(time.Hour), Pods: v1beta1.PodCounts{Total: 3, Moved: 2, Waiting: 1},
-		PendingPods: []v1beta1.PendingPod{{Namespace: "shop", Name: "db-0", State: "Waits", Reason: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"}},
+		StartTime: micro(time.Hour), PodCounts: v1beta1.PodCounts{Total: 3, Moved: 2, Waiting: 1},
+		Pods: []v1beta1.PodStatus{{Namespace: "shop", Name: "db-0", State: "Waiting", Message: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"}},
 	}
 	in.Status.Timeline = []v1beta1.TimelineEntry{
 		{Time: *micro(40 * time.Minute), Reason: v1beta1.ReasonPodTerminated}, {Time: *micro(time.Minute), Reason: v1beta1.ReasonNoticeReceived},
@@ -34,8 +34,8 @@ func TestBlockedDrainNeedsPerson(t *testing.T) {
 	at := metav1.NewTime
 	for name, change := range map[string]func(*v1beta1.Interruption){
 		"a pod left a moment ago": func(in *v1beta1.Interruption) { in.Status.Timeline[0].Time = *micro(time.Minute) },
-		"a pod is leaving":        func(in *v1beta1.Interruption) { in.Status.Drain.Pods.Leaving = 1 },
-		"nothing waits":           func(in *v1beta1.Interruption) { in.Status.Drain.Pods.Waiting = 0 },
+		"a pod is leaving":        func(in *v1beta1.Interruption) { in.Status.Drain.PodCounts.Leaving = 1 },
+		"nothing waits":           func(in *v1beta1.Interruption) { in.Status.Drain.PodCounts.Waiting = 0 },
 		"a hard deadline ends the wait": func(in *v1beta1.Interruption) {
 			in.Status.Deadline = notice.At(clock.Add(time.Minute), v1beta1.DeadlineHard)
 		},

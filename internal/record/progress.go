@@ -90,9 +90,9 @@ func Message(in *v1beta1.Interruption) string {
 // WaitsFor returns what an Interruption waits for: the reason of its first waiting
 // pod, otherwise the message of the condition Ready.
 func WaitsFor(in *v1beta1.Interruption) string {
-	for _, left := range Drain(&in.Status).PendingPods {
-		if left.State == "Waits" {
-			return left.Namespace + "/" + left.Name + " " + left.Reason
+	for _, left := range Pending(Drain(&in.Status)) {
+		if left.State == v1beta1.PodWaiting {
+			return left.Namespace + "/" + left.Name + " " + left.Message
 		}
 	}
 	return Message(in)

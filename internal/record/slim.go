@@ -30,12 +30,14 @@ func Slim(object any) (any, error) {
 	if in.Status.Drain == nil {
 		return in, nil
 	}
-	pods := slices.Clone(in.Status.Drain.PendingPods)
+	pods := slices.Clone(in.Status.Drain.Pods)
 	for i := range pods {
 		share(&pods[i].Namespace)
-		share(&pods[i].State)
+		share((*string)(&pods[i].State))
+		share(&pods[i].Owner)
 		share(&pods[i].Reason)
+		share(&pods[i].Message)
 	}
-	in.Status.Drain.PendingPods = pods
+	in.Status.Drain.Pods = pods
 	return in, nil
 }

@@ -123,7 +123,7 @@ func (s *Summary) addWaits(in *v1beta1.Interruption, now time.Time) {
 }
 
 func (s *Summary) addPods(in *v1beta1.Interruption) {
-	counts := Drain(&in.Status).Pods
+	counts := Drain(&in.Status).PodCounts
 	s.PodsWaiting += int(counts.Waiting)
 	s.PodsLeaving += int(counts.Leaving)
 	d := in.Status.Deadline

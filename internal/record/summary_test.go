@@ -23,7 +23,7 @@ func interruption(phase v1beta1.Phase, action v1beta1.Action, change func(*v1bet
 func draining(deadline time.Duration, typ v1beta1.DeadlineType, waiting, leaving int32) func(*v1beta1.Interruption) {
 	return func(in *v1beta1.Interruption) {
 		in.Status.Deadline = &v1beta1.Deadline{Time: metav1.NewTime(clock.Add(deadline)), Type: typ}
-		in.Status.Drain = &v1beta1.DrainStatus{Pods: v1beta1.PodCounts{Waiting: waiting, Leaving: leaving}}
+		in.Status.Drain = &v1beta1.DrainStatus{PodCounts: v1beta1.PodCounts{Waiting: waiting, Leaving: leaving}}
 	}
 }
 

@@ -48,7 +48,7 @@ func Spans(in *v1beta1.Interruption) []*tracepb.Span {
 
 // root adds the span of the whole interruption. Its events are the timeline.
 func (s *history) root(in *v1beta1.Interruption) *tracepb.Span {
-	status, pods := &in.Status, record.Drain(&in.Status).Pods
+	status, pods := &in.Status, record.Drain(&in.Status).PodCounts
 	root := s.add(nil, spanInterruption, spanInterruption, s.begin, s.end,
 		text(attrName, in.Name), text(attrInstance, in.Spec.InstanceID), text(attrNode, record.NodeName(in)),
 		text(attrKind, status.Kind), text(attrPhase, status.Phase), truth(attrDrill, record.IsDrill(in)))
@@ -119,7 +119,7 @@ func (s *history) addDrain(in *v1beta1.Interruption, root *tracepb.Span) {
 	parent := root
 	if begun := record.Begun(&in.Status); !begun.IsZero() {
 		parent = s.add(root, spanDrain, spanDrain, later(begun, s.begin), cmp.Or(drained, s.end),
-			number(attrPods, drain.Pods.Total), number(attrPodsMoved, drain.Pods.Moved), number(attrPodsLost, drain.Pods.Lost))
+			number(attrPods, drain.PodCounts.Total), number(attrPodsMoved, drain.PodCounts.Moved), number(attrPodsLost, drain.PodCounts.Lost))
 	}
 	for i := range drain.Hooks {
 		s.addHook(&drain.Hooks[i], parent)
@@ -134,7 +134,7 @@ func (s *history) addDrain(in *v1beta1.Interruption, root *tracepb.Span) {
 			added++
 		}
 	}
-	if missing := int(drain.Pods.Total) - added; missing > 0 {
+	if missing := int(drain.PodCounts.Total) - added; missing > 0 {
 		parent.Attributes = append(parent.Attributes, number(attrPodsWithoutSpan, missing))
 	}
 }
@@ -142,9 +142,9 @@ func (s *history) addDrain(in *v1beta1.Interruption, root *tracepb.Span) {
 // rank is higher for pods that need a reader's attention.
 func rank(p record.PodHistory) int {
 	switch {
-	case p.State == record.PodLost:
+	case p.State == v1beta1.PodLost:
 		return 3
-	case p.State != record.PodLeft:
+	case p.State != v1beta1.PodLeft:
 		return 2
 	case p.Overridden:
 		return 1
@@ -157,9 +157,9 @@ func rank(p record.PodHistory) int {
 func (s *history) addPod(p *record.PodHistory, parent *tracepb.Span) bool {
 	outcome := outcomeMoved
 	switch {
-	case p.State == record.PodLost:
+	case p.State == v1beta1.PodLost:
 		outcome = outcomeLost
-	case p.State != record.PodLeft:
+	case p.State != v1beta1.PodLeft:
 		outcome = outcomeStayed
 	}
 	namespace, name, _ := strings.Cut(p.Pod, "/")

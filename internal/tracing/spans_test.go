@@ -32,6 +32,22 @@ func entry(seconds int, reason, message string) v1beta1.TimelineEntry {
 	return v1beta1.TimelineEntry{Time: at(seconds), Reason: reason, Message: message}
 }
 
+// left is a pod that left within its grace, and lost one that did not.
+func left(namespace, name string, asked, gone int) v1beta1.PodStatus {
+	grace := int64(30)
+	return v1beta1.PodStatus{
+		Namespace: namespace, Name: name, State: v1beta1.PodLeft, EvictionTime: second(asked), DepartureTime: second(gone), GraceSeconds: &grace,
+	}
+}
+
+func lost(namespace, name string, gone int) v1beta1.PodStatus {
+	return v1beta1.PodStatus{
+		Namespace: namespace, Name: name, State: v1beta1.PodLost, Message: "it was still there when its instance went", DepartureTime: second(gone),
+	}
+}
+
+func second(n int) *metav1.Time { return &metav1.Time{Time: at(n).Time} }
+
 // drained is a spot interruption with a replacement, a hook and two pods, of which one was lost.
 func drained() *v1beta1.Interruption {
 	in := &v1beta1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-1", UID: "0a1b2c3d-0000-4000-8000-00000000beef"}}
@@ -42,7 +58,8 @@ func drained() *v1beta1.Interruption {
 		Decision: &v1beta1.Decision{Action: v1beta1.ActionDrain, Policy: "web", Rule: "spot", Message: "policy web"},
 		Deadline: &v1beta1.Deadline{Time: metav1.NewTime(start.Add(2 * time.Minute)), Type: v1beta1.DeadlineHard},
 		Drain: &v1beta1.DrainStatus{
-			StartTime: ref(2), Pods: v1beta1.PodCounts{Total: 3, Moved: 2, Lost: 1},
+			StartTime: ref(2), PodCounts: v1beta1.PodCounts{Total: 3, Moved: 2, Lost: 1},
+			Pods:        []v1beta1.PodStatus{left("shop", "web-1", 41, 44), lost("db", "pg-0", 110)},
 			Hooks:       []v1beta1.HookStatus{{Name: "dump", State: v1beta1.HookFailed, Try: 2, StartTime: at(3), CompletionTime: ref(9), Message: "exit 1"}},
 			Replacement: &v1beta1.ReplacementStatus{Phase: v1beta1.ReplacementReady, StartTime: ref(2), ReadyTime: ref(40), NodeName: "node-b", Tries: 1},
 		},
@@ -144,13 +161,11 @@ func TestLaterInterruptionHasItsOwnTrace(t *testing.T) {
 
 func TestPodsAreBounded(t *testing.T) {
 	in := drained()
-	in.Status.Drain.Pods = v1beta1.PodCounts{Total: 300, Moved: 299, Lost: 1}
+	in.Status.Drain.PodCounts = v1beta1.PodCounts{Total: 300, Moved: 299, Lost: 1}
 	for i := range 30 {
-		var names []string
 		for j := range 10 {
-			names = append(names, fmt.Sprintf("shop/p-%d-%d (3s of 30s grace)", i, j))
+			in.Status.Drain.Pods = append(in.Status.Drain.Pods, left("shop", fmt.Sprintf("p-%d-%d", i, j), 47+i, 50+i))
 		}
-		in.Status.Timeline = append(in.Status.Timeline, entry(50+i, v1beta1.ReasonPodTerminated, "left "+strings.Join(names, ", ")))
 	}
 	pods, lost := 0, 0
 	for _, line := range lines(tracing.Spans(in)) {
@@ -188,8 +203,11 @@ func TestSpansOfOtherParts(t *testing.T) {
 			r := s.Drain.Replacement
 			r.Phase, r.ReadyTime, r.Message = v1beta1.ReplacementFailed, nil, "no capacity"
 		}, "replace 2-120 in interruption ERROR no capacity"},
-		"gone before asked":               {func(s *v1beta1.InterruptionStatus) { s.Timeline[5].Time = at(100) }, "evict pod 100-100 in drain name=shop name=web-1 outcome=moved grace_seconds=30"},
-		"asked in the pass that cordoned": {func(s *v1beta1.InterruptionStatus) { s.Timeline[5].Time = at(1) }, "evict pod 2-44 in drain name=shop name=web-1 outcome=moved grace_seconds=30"},
+		"gone before asked": {func(s *v1beta1.InterruptionStatus) {
+			s.Drain.Pods[0].DepartureTime = second(30)
+			s.Drain.Pods[0].EvictionTime = second(100)
+		}, "evict pod 100-100 in drain name=shop name=web-1 outcome=moved grace_seconds=30"},
+		"asked in the pass that cordoned": {func(s *v1beta1.InterruptionStatus) { s.Drain.Pods[0].EvictionTime = second(1) }, "evict pod 2-44 in drain name=shop name=web-1 outcome=moved grace_seconds=30"},
 		"pause": {func(s *v1beta1.InterruptionStatus) {
 			s.Timeline = append(s.Timeline, entry(60, v1beta1.ReasonPaused, "p"), entry(70, v1beta1.ReasonResumed, "r"))
 		}, "wait 60-70 in interruption waits_for=pause"},

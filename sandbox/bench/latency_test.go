@@ -132,7 +132,7 @@ func (r *rig) untilRecorded(i int) {
 		if err := r.admin.Get(r.Context(), client.ObjectKey{Name: instance(i)}, &in); err != nil {
 			return false, err
 		}
-		return in.Status.Drain != nil && int(in.Status.Drain.Pods.Leaving) == r.world.podsPerNode, fmt.Errorf("drain %+v", in.Status.Drain)
+		return in.Status.Drain != nil && int(in.Status.Drain.PodCounts.Leaving) == r.world.podsPerNode, fmt.Errorf("drain %+v", in.Status.Drain)
 	})
 }
 

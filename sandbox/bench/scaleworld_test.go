@@ -108,7 +108,7 @@ func record(i int) *v1beta1.Interruption {
 	in.Status = v1beta1.InterruptionStatus{
 		Phase: v1beta1.PhaseCompleted, Kind: notice.KindSpotInterruption, NodeName: nodeName(i), Deadline: &deadline,
 		Decision:     &v1beta1.Decision{Action: v1beta1.ActionDrain, Message: "no policy selects this node: the default for SpotInterruption is Drain"},
-		Drain:        &v1beta1.DrainStatus{StartTime: &end, Pods: v1beta1.PodCounts{Total: 20, Moved: 20}},
+		Drain:        &v1beta1.DrainStatus{StartTime: &end, PodCounts: v1beta1.PodCounts{Total: 20, Moved: 20}},
 		LastNoticeID: fmt.Sprint("record-", i), HandledNotices: []string{fmt.Sprint("record-", i)}, Since: &end, CompletionTime: &end,
 	}
 	for k := range 10 {

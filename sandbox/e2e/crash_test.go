@@ -87,8 +87,8 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 			t.Errorf("%s on %s was asked to stop, with grace %d s: it had already moved", a.name, a.node, a.grace)
 		}
 	}
-	if want := (v1beta1.PodCounts{Total: int32(pods), Moved: int32(pods)}); drainOf(record).Pods != want {
-		t.Errorf("the record counts %+v, want %+v", drainOf(record).Pods, want)
+	if want := (v1beta1.PodCounts{Total: int32(pods), Moved: int32(pods)}); drainOf(record).PodCounts != want {
+		t.Errorf("the record counts %+v, want %+v", drainOf(record).PodCounts, want)
 	}
 }
 

@@ -152,12 +152,12 @@ func (b *balancer) untilWaiting(in ec2.Instance) *v1beta1.Interruption {
 		}
 		found = record
 		n := 0
-		for _, p := range drainOf(record).PendingPods {
+		for _, p := range drainOf(record).Pods {
 			if strings.Contains(p.Reason, "load balancers still send new connections to its instance (target group web)") {
 				n++
 			}
 		}
-		return n == 2, fmt.Errorf("%+v", drainOf(record).PendingPods)
+		return n == 2, fmt.Errorf("%+v", drainOf(record).Pods)
 	})
 	return found
 }

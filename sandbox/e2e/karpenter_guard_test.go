@@ -146,7 +146,7 @@ func TestKarpenterGuard(t *testing.T) {
 func (g *guardRig) handedOver(pool string) {
 	g.t.Helper()
 	in := g.reaches(g.instances[pool].ID, v1beta1.PhaseCompleted, 2*time.Minute)
-	if d := in.Status.Drain; d == nil || d.NodeClaimDeletion == nil || d.NodeClaimDeletion.DeletedTime == nil || d.Pods.Moved != 1 {
+	if d := in.Status.Drain; d == nil || d.NodeClaimDeletion == nil || d.NodeClaimDeletion.DeletedTime == nil || d.PodCounts.Moved != 1 {
 		g.t.Errorf("the drain of %s: %+v", pool, d)
 	}
 }

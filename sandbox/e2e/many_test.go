@@ -44,10 +44,10 @@ func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
 	moved := int32(0)
 	for _, in := range interrupted {
 		record := r.reaches(in.ID, v1beta1.PhaseDrained, 100*time.Second)
-		if drainOf(record).Pods.Lost != 0 {
-			t.Errorf("node %s: %+v", in.PrivateDNSName, drainOf(record).Pods)
+		if drainOf(record).PodCounts.Lost != 0 {
+			t.Errorf("node %s: %+v", in.PrivateDNSName, drainOf(record).PodCounts)
 		}
-		moved += drainOf(record).Pods.Moved
+		moved += drainOf(record).PodCounts.Moved
 	}
 	t.Logf("%d pods moved off %d nodes in %s", moved, manyInterrupted, time.Since(start).Round(100*time.Millisecond))
 

@@ -46,7 +46,7 @@ func (r *rig) replacesFirst(kill bool) {
 	}
 	in := r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 2*time.Minute)
 	s := in.Status
-	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.Pods.Lost > 0 || s.Drain.Pods.Moved != 2 {
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.PodCounts.Lost > 0 || s.Drain.PodCounts.Moved != 2 {
 		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Drain.Pods, s.Timeline)
 	}
 	for _, e := range s.Timeline {
@@ -115,7 +115,7 @@ func TestPodsLeaveAtLastCallWithoutCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.reaches(interrupted.ID, v1beta1.PhaseCompleted, 4*time.Minute).Status
-	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.Pods.Lost > 0 {
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.PodCounts.Lost > 0 {
 		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Drain.Pods)
 	}
 	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace period of 30 s, and the margin

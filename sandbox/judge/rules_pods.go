@@ -41,7 +41,7 @@ func listedBeforeEviction(h *History, found report) {
 			return
 		}
 		if r.Status.Drain != nil {
-			for _, pending := range r.Status.Drain.PendingPods {
+			for _, pending := range r.Status.Drain.Pods {
 				if pending.UID == p.Metadata.UID {
 					return
 				}

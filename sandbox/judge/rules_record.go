@@ -70,7 +70,7 @@ func statusTrue(h *History, found report) {
 		if r.Status.Drain == nil {
 			continue
 		}
-		for _, pending := range r.Status.Drain.PendingPods {
+		for _, pending := range r.Status.Drain.Pods {
 			switch p := h.pods[pending.UID]; {
 			case r.finished():
 				found(name, at, "completed, and lists %s/%s as pending", pending.Namespace, pending.Name)
@@ -95,7 +95,7 @@ func statusPrompt(h *History, found report) {
 			if is.object.Status.Drain == nil || !i.deleted.IsZero() {
 				continue
 			}
-			for _, pending := range is.object.Status.Drain.PendingPods {
+			for _, pending := range is.object.Status.Drain.Pods {
 				p := h.pods[pending.UID]
 				if p == nil || p.gone.IsZero() || reported[pending.UID] || until.Sub(p.gone) <= statusDelay+h.o.Delay {
 					continue

@@ -146,7 +146,7 @@ func (c *Counts) add(row Interruption, open bool) {
 }
 
 func rowOf(in *v1beta1.Interruption) Interruption {
-	counts := record.Drain(&in.Status).Pods
+	counts := record.Drain(&in.Status).PodCounts
 	row := Interruption{
 		Name: in.Name, Node: record.NodeName(in), Kind: cmp.Or(in.Status.Kind, "Pending"), At: record.FirstNotice(in).UTC(), Drill: record.IsDrill(in),
 		Sources: sources(in), Phase: in.Status.Phase, PodsMoved: int(counts.Moved), PodsLost: int(counts.Lost), SpareSeconds: spare(in),

@@ -122,7 +122,7 @@ func (d *Detail) addLanes(in *v1beta1.Interruption) {
 	for _, p := range pods {
 		d.Lanes = append(d.Lanes, podLane(p, noticed))
 	}
-	d.MorePods = max(0, int(drain.Pods.Total)-len(pods))
+	d.MorePods = max(0, int(drain.PodCounts.Total)-len(pods))
 	d.Counts = counts(pods, noticed)
 }
 
@@ -176,7 +176,7 @@ func counts(pods []record.PodHistory, noticed time.Time) []Count {
 		c := Count{At: At(t)}
 		for _, p := range pods {
 			switch {
-			case p.State == record.PodLeft && p.Gone.IsZero() && (p.Asked.IsZero() || !t.Before(p.Asked)): // its end is not recorded
+			case p.State == v1beta1.PodLeft && p.Gone.IsZero() && (p.Asked.IsZero() || !t.Before(p.Asked)): // its end is not recorded
 			case !p.Gone.IsZero() && !t.Before(p.Gone):
 			case !p.Asked.IsZero() && !t.Before(p.Asked):
 				c.Leaving++

@@ -140,16 +140,16 @@ func Offset(d time.Duration) string {
 // podLane returns the lane of a pod of an interruption.
 func podLane(p record.PodHistory, noticed time.Time) Lane {
 	t := PodTimes{
-		Label: p.Pod, State: p.State, Reason: p.Reason, Noticed: noticed, Surged: p.Surged, Asked: p.Asked, Gone: p.Gone,
-		LastCall: p.LastCall, Grace: p.Grace, Lost: p.State == record.PodLost,
-		GoneUnknown: p.State == record.PodLeft && p.Gone.IsZero(),
+		Label: p.Pod, State: string(p.State), Reason: p.Reason, Noticed: noticed, Surged: p.Surged, Asked: p.Asked, Gone: p.Gone,
+		LastCall: p.LastCall, Grace: p.Grace, Lost: p.State == v1beta1.PodLost,
+		GoneUnknown: p.State == v1beta1.PodLeft && p.Gone.IsZero(),
 	}
 	switch {
 	case t.Lost:
 		t.Tone = Bad
-	case p.Overridden, p.State == "Refused":
+	case p.Overridden, p.State == v1beta1.PodRefused:
 		t.Tone = Warn
-	case p.State == record.PodLeft:
+	case p.State == v1beta1.PodLeft:
 		t.Tone = Good
 	}
 	return t.Lane()

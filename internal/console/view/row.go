@@ -61,7 +61,7 @@ func NewRow(in *v1beta1.Interruption) Row {
 		Name: in.Name, Node: record.NodeName(in), Instance: in.Spec.InstanceID,
 		Kind: cmp.Or(s.Kind, record.NewestKind(in)), Phase: string(s.Phase), Tone: tone(in),
 		Over: notice.Finished(in), Settled: record.IsSettled(in), Drill: record.IsDrill(in),
-		Pods: record.Drain(s).Pods, WaitsFor: record.WaitsFor(in), Noticed: At(record.FirstNotice(in)),
+		Pods: record.Drain(s).PodCounts, WaitsFor: record.WaitsFor(in), Noticed: At(record.FirstNotice(in)),
 	}
 	if s.Decision != nil {
 		r.Action, r.Policy = string(s.Decision.Action), cmp.Or(s.Decision.Policy, s.Decision.EffectivePolicy)
@@ -77,7 +77,7 @@ func NewRow(in *v1beta1.Interruption) Row {
 
 func tone(in *v1beta1.Interruption) Tone {
 	switch {
-	case record.Drain(&in.Status).Pods.Lost > 0:
+	case record.Drain(&in.Status).PodCounts.Lost > 0:
 		return Bad
 	case record.IsSettled(in):
 		return Good
@@ -119,7 +119,7 @@ func Summarize(all []*v1beta1.Interruption, now time.Time) Summary {
 		s.Phases[string(g.Phase)] += n
 	}
 	for i := range open {
-		s.PodsLost += int(record.Drain(&open[i].Status).Pods.Lost)
+		s.PodsLost += int(record.Drain(&open[i].Status).PodCounts.Lost)
 	}
 	for _, typ := range []v1beta1.DeadlineType{v1beta1.DeadlineHard, v1beta1.DeadlineEstimated, v1beta1.DeadlineSoft} {
 		if at, found := sum.NearestDeadlines[typ]; found {

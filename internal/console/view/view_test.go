@@ -23,7 +23,7 @@ func ms(d time.Duration) view.Millis { return view.At(noticed.Add(d)) }
 // spot is an interruption of a node with three pods: one left, one leaves and one waits.
 func spot() *v1beta1.Interruption {
 	asked, grace := metav1.NewTime(noticed.Add(2*time.Second)), int64(30)
-	call := metav1.NewTime(noticed.Add(80 * time.Second))
+	call, gone := metav1.NewTime(noticed.Add(80*time.Second)), metav1.NewTime(noticed.Add(5*time.Second))
 	entry := func(d time.Duration, reason, text string) v1beta1.TimelineEntry {
 		return v1beta1.TimelineEntry{Time: after(d), Reason: reason, Message: text}
 	}
@@ -46,10 +46,11 @@ func spot() *v1beta1.Interruption {
 				{Type: v1beta1.ConditionReady, Status: "False", Message: "waits for pods"},
 			},
 			Drain: &v1beta1.DrainStatus{
-				Pods: v1beta1.PodCounts{Total: 3, Moved: 1, Leaving: 1, Waiting: 1},
-				PendingPods: []v1beta1.PendingPod{
-					{Namespace: "shop", Name: "web-2", State: "Leaving", Reason: "goes now", EvictionTime: &asked, GraceSeconds: &grace},
-					{Namespace: "shop", Name: "db-0", State: "Waits", Reason: "waits for budget shop/db", LastCall: &call},
+				PodCounts: v1beta1.PodCounts{Total: 3, Moved: 1, Leaving: 1, Waiting: 1},
+				Pods: []v1beta1.PodStatus{
+					{Namespace: "shop", Name: "web-2", State: "Leaving", Message: "goes now", EvictionTime: &asked, GraceSeconds: &grace},
+					{Namespace: "shop", Name: "db-0", State: "Waiting", Message: "waits for budget shop/db", LastCallTime: &call},
+					{Namespace: "shop", Name: "web-1", State: "Left", Message: "goes now", EvictionTime: &asked, DepartureTime: &gone, GraceSeconds: &grace},
 				},
 			},
 		},
@@ -72,11 +73,13 @@ func TestTones(t *testing.T) {
 		change func(*v1beta1.Interruption)
 		want   view.Tone
 	}{
-		"draining":          {func(*v1beta1.Interruption) {}, view.Plain},
-		"drained":           {func(in *v1beta1.Interruption) { in.Status.Phase = v1beta1.PhaseDrained }, view.Good},
-		"not seen yet":      {func(in *v1beta1.Interruption) { in.Status.Phase, in.Status.LastNoticeID = v1beta1.PhaseDrained, "" }, view.Plain},
-		"awaits approval":   {func(in *v1beta1.Interruption) { in.Status.Phase = v1beta1.PhaseAwaitingApproval }, view.Warn},
-		"drained, one lost": {func(in *v1beta1.Interruption) { in.Status.Phase, in.Status.Drain.Pods.Lost = v1beta1.PhaseDrained, 1 }, view.Bad},
+		"draining":        {func(*v1beta1.Interruption) {}, view.Plain},
+		"drained":         {func(in *v1beta1.Interruption) { in.Status.Phase = v1beta1.PhaseDrained }, view.Good},
+		"not seen yet":    {func(in *v1beta1.Interruption) { in.Status.Phase, in.Status.LastNoticeID = v1beta1.PhaseDrained, "" }, view.Plain},
+		"awaits approval": {func(in *v1beta1.Interruption) { in.Status.Phase = v1beta1.PhaseAwaitingApproval }, view.Warn},
+		"drained, one lost": {func(in *v1beta1.Interruption) {
+			in.Status.Phase, in.Status.Drain.PodCounts.Lost = v1beta1.PhaseDrained, 1
+		}, view.Bad},
 	} {
 		in := spot()
 		c.change(in)
@@ -109,7 +112,7 @@ func TestDetailHasLaneForEachPod(t *testing.T) {
 			Marks:    []view.Mark{m("asked", 2*time.Second)},
 		},
 		{
-			Of: "pod", Label: "shop/db-0", State: "Waits", Reason: "waits for budget shop/db", Text: "not asked to leave yet; last call at +1m20s",
+			Of: "pod", Label: "shop/db-0", State: "Waiting", Reason: "waits for budget shop/db", Text: "not asked to leave yet; last call at +1m20s",
 			Segments: []view.Segment{s("waits", 0, 0)}, Marks: []view.Mark{m("lastcall", 80*time.Second)},
 		},
 	}
@@ -144,7 +147,7 @@ func TestDistantDeadlineIsNotOnAxis(t *testing.T) {
 // The record names at most ten of the pods that left at the same time.
 func TestPodsWithoutTimesAreCounted(t *testing.T) {
 	in := spot()
-	in.Status.Drain.Pods = v1beta1.PodCounts{Total: 9, Moved: 7, Leaving: 1, Waiting: 1}
+	in.Status.Drain.PodCounts = v1beta1.PodCounts{Total: 9, Moved: 7, Leaving: 1, Waiting: 1}
 	in.Status.Timeline[2].Message = "left shop/web-1 (3s of 30s grace) and 6 more"
 	if d := view.NewDetail(in, "lifeboat", noticed); d.MorePods != 6 {
 		t.Errorf("%d more pods, want 6", d.MorePods)
@@ -169,7 +172,7 @@ func TestReplacementAndHookHaveLanes(t *testing.T) {
 func TestSummaryCountsWhatIsUnderWay(t *testing.T) {
 	over := spot()
 	done := after(time.Minute)
-	over.Status.CompletionTime, over.Status.HandledNotices, over.Status.Drain.Pods.Lost = &done, []string{"a"}, 5
+	over.Status.CompletionTime, over.Status.HandledNotices, over.Status.Drain.PodCounts.Lost = &done, []string{"a"}, 5
 	got := view.Summarize([]*v1beta1.Interruption{spot(), over}, noticed)
 	want := view.Summary{Interruptions: 1, Phases: map[string]int{"Draining": 1}, Nearest: ms(2 * time.Minute), NearestType: "Hard", PodsWaiting: 1, PodsLeaving: 1}
 	if diff := cmp.Diff(want, got); diff != "" {

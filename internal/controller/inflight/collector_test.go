@@ -66,7 +66,7 @@ func interruption(name, node string, phase v1beta1.Phase, action v1beta1.Action)
 		Status: v1beta1.InterruptionStatus{
 			NodeName: node, Phase: phase, Decision: &v1beta1.Decision{Action: action},
 			Deadline: &v1beta1.Deadline{Time: metav1.NewTime(now.Add(90 * time.Second)), Type: v1beta1.DeadlineHard},
-			Drain:    &v1beta1.DrainStatus{Pods: v1beta1.PodCounts{Waiting: 2, Leaving: 1}},
+			Drain:    &v1beta1.DrainStatus{PodCounts: v1beta1.PodCounts{Waiting: 2, Leaving: 1}},
 		},
 	}
 }
@@ -108,7 +108,7 @@ func TestOnlyLeaderExportsGauges(t *testing.T) {
 func TestPodsPastLastCallAreThoseOfTheirNode(t *testing.T) {
 	pending := func(in *v1beta1.Interruption, state string, lastCall time.Duration) *v1beta1.Interruption {
 		at := metav1.NewTime(now.Add(lastCall))
-		in.Status.Drain.PendingPods = append(in.Status.Drain.PendingPods, v1beta1.PendingPod{Namespace: "shop", Name: "db-0", State: state, LastCall: &at})
+		in.Status.Drain.Pods = append(in.Status.Drain.Pods, v1beta1.PodStatus{Namespace: "shop", Name: "db-0", State: v1beta1.PodState(state), LastCallTime: &at})
 		return in
 	}
 	// a ends in five seconds, and its pods leave. b has an hour, and its pods wait. c is late.
@@ -143,7 +143,7 @@ lifeboat_pods_past_last_call{node="c"} 1
 func TestGaugesOfBlockedDrainsAndUnreachableNodes(t *testing.T) {
 	blocked := interruption("i-1", "a", v1beta1.PhaseDraining, v1beta1.ActionDrain)
 	began := metav1.NewMicroTime(now.Add(-time.Hour))
-	blocked.Status.Deadline, blocked.Status.Drain.StartTime, blocked.Status.Drain.Pods.Leaving = nil, &began, 0
+	blocked.Status.Deadline, blocked.Status.Drain.StartTime, blocked.Status.Drain.PodCounts.Leaving = nil, &began, 0
 	seen := blocked.DeepCopy()
 	seen.Name, seen.Annotations = "i-2", map[string]string{v1beta1.AnnotationAcknowledged: now.Add(-time.Minute).Format(time.RFC3339)}
 	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-1-5.ec2.internal"}}

@@ -67,7 +67,7 @@ type failingPasses struct {
 type failingPod struct {
 	count       int
 	tried, next time.Time
-	why         string
+	cause, why  string
 }
 
 func newBackoff(clock func() time.Time) *backoff {
@@ -182,7 +182,7 @@ func (b *backoff) notePod(name string, r evict.Result) {
 	if r.Evicted {
 		b.itemSucceeded(name, r.Verdict.Pod.UID)
 	} else {
-		b.itemFailed(name, r.Verdict.Pod.UID, r.RetryAfter, r.Reason)
+		b.itemFailed(name, r.Verdict.Pod.UID, r.RetryAfter, r.Cause, r.Reason)
 	}
 }
 
@@ -194,12 +194,12 @@ func (b *backoff) itemSucceeded(name string, uid types.UID) {
 }
 
 // itemFailed notes that the work for one item failed. The next try waits at least retryAfter.
-func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duration, why string) {
+func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duration, cause, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.pods[name][uid]
 	now := b.clock()
-	f.count, f.tried, f.next, f.why = f.count+1, now, now.Add(max(retryAfter, backoffAfter(f.count+1))), why
+	f.count, f.tried, f.next, f.cause, f.why = f.count+1, now, now.Add(max(retryAfter, backoffAfter(f.count+1))), cause, why
 	if b.pods[name] == nil {
 		set(&b.pods, name, map[types.UID]failingPod{})
 	}
@@ -208,13 +208,13 @@ func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duratio
 
 // waitsFor returns when to send the next request for a pod, and why the last one failed; zero: now. The
 // last call of the pod is a reason to try again.
-func (b *backoff) waitsFor(name string, pod types.UID, lastCall time.Time) (time.Time, string) {
+func (b *backoff) waitsFor(name string, pod types.UID, lastCall time.Time) (at time.Time, cause, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, f := b.clock(), b.pods[name][pod]
 	next := earlier(f.next, lastCall, f.tried)
 	if f.count < freePodTries || !now.Before(next) {
-		return time.Time{}, ""
+		return time.Time{}, "", ""
 	}
-	return next, f.why
+	return next, f.cause, f.why
 }

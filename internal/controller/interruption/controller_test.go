@@ -35,15 +35,15 @@ func TestPodsMoveAfterSpotNotice(t *testing.T) {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
 	s := w.record().Status
-	if s.Phase != v1beta1.PhaseDraining || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 2, Leaving: 2}) {
-		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
+	if s.Phase != v1beta1.PhaseDraining || record.Drain(&s).PodCounts != (v1beta1.PodCounts{Total: 2, Leaving: 2}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).PodCounts)
 	}
 
 	w.stopped("web-1", "web-2")
 	w.settle(20 * time.Second)
 	s = w.record().Status
-	if s.Phase != v1beta1.PhaseDrained || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 2, Moved: 2}) {
-		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
+	if s.Phase != v1beta1.PhaseDrained || record.Drain(&s).PodCounts != (v1beta1.PodCounts{Total: 2, Moved: 2}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).PodCounts)
 	}
 
 	w.remove(w.node())
@@ -76,7 +76,7 @@ func TestPodIsRecordedBeforeEviction(t *testing.T) {
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if got := record.Drain(&w.record().Status).PendingPods; len(w.evictions) != 1 || len(got) != 1 || got[0].EvictionTime == nil {
+	if got := record.Pending(record.Drain(&w.record().Status)); len(w.evictions) != 1 || len(got) != 1 || got[0].EvictionTime == nil {
 		t.Errorf("evicted %v, written down: %+v", w.evictions, got)
 	}
 }
@@ -140,15 +140,15 @@ func TestPodsOfTerminatedInstanceCountAsLost(t *testing.T) {
 	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
 		t.Errorf("deletions %v", w.deletions)
 	}
-	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 1, Lost: 1}) {
+	if got := record.Drain(&w.record().Status).PodCounts; got != (v1beta1.PodCounts{Total: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 	w.stopped("web-1")
 	w.remove(w.node())
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1beta1.PhaseCompleted || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 1, Lost: 1}) {
-		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, record.Drain(&s).Pods)
+	if s.Phase != v1beta1.PhaseCompleted || record.Drain(&s).PodCounts != (v1beta1.PodCounts{Total: 1, Lost: 1}) {
+		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, record.Drain(&s).PodCounts)
 	}
 }
 
@@ -158,12 +158,12 @@ func TestFinishedPodCountsAsMoved(t *testing.T) {
 	w.finish("web-1", corev1.PodSucceeded) // kubelets report this before they remove it
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1beta1.PhaseDrained || record.Drain(&s).Pods != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
-		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
+	if s.Phase != v1beta1.PhaseDrained || record.Drain(&s).PodCounts != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).PodCounts)
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
+	if got := record.Drain(&w.record().Status).PodCounts; got != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("pods %+v once it is removed: counted twice?", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestPodGoneAfterDeadlineCountsAsLost(t *testing.T) {
 	w.stopped("web-1", "web-2")
 	w.settle(5 * time.Minute) // the controller was down meanwhile
 	// web-1's grace had ended long before the deadline; web-2 was never asked.
-	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
+	if got := record.Drain(&w.record().Status).PodCounts; got != (v1beta1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 }
@@ -228,7 +228,7 @@ func TestPodIsEvictedOnceWithStaleCache(t *testing.T) {
 	if len(w.evictions) != 1 {
 		t.Errorf("asked %d times", len(w.evictions))
 	}
-	if got := record.Drain(&w.record().Status).Pods; got.Leaving != 1 {
+	if got := record.Drain(&w.record().Status).PodCounts; got.Leaving != 1 {
 		t.Errorf("pods %+v", got)
 	}
 	w.settle(status.EvictionCacheLag / 2)
@@ -247,8 +247,8 @@ func TestRejectedEvictionIsReportedAndRetried(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.refuse = refusal()
 	w.settle(time.Second)
-	left := record.Drain(&w.record().Status).PendingPods
-	if len(left) != 1 || left[0].State != status.VerdictRefused || left[0].EvictionTime != nil {
+	left := record.Pending(record.Drain(&w.record().Status))
+	if len(left) != 1 || left[0].State != v1beta1.PodRefused || left[0].EvictionTime != nil {
 		t.Errorf("pods left: %+v", left)
 	}
 	if w.wake == 0 || w.wake > evict.RetryRefused {
@@ -256,7 +256,7 @@ func TestRejectedEvictionIsReportedAndRetried(t *testing.T) {
 	}
 	w.refuse = nil
 	w.settle(evict.RetryRefused)
-	if len(w.evictions) != 1 || record.Drain(&w.record().Status).PendingPods[0].EvictionTime == nil {
+	if len(w.evictions) != 1 || record.Pending(record.Drain(&w.record().Status))[0].EvictionTime == nil {
 		t.Errorf("evictions %v", w.evictions)
 	}
 }
@@ -273,7 +273,7 @@ func TestStatusConflictLosesNothing(t *testing.T) {
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	if got := record.Drain(&w.record().Status).Pods; got != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
+	if got := record.Drain(&w.record().Status).PodCounts; got != (v1beta1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 	if n := len(slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != "NoticeReceived" })); n != 1 {

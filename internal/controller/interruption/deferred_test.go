@@ -45,7 +45,7 @@ func TestTransitionalChangesAreWrittenOnFlush(t *testing.T) {
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if got := record.Drain(&w.record().Status).Pods; got.Leaving != 3 {
+	if got := record.Drain(&w.record().Status).PodCounts; got.Leaving != 3 {
 		t.Fatalf("pods %+v", got)
 	}
 	count := w.writes()
@@ -64,7 +64,7 @@ func TestTransitionalChangesAreWrittenOnFlush(t *testing.T) {
 	if err := w.pass(w.wake); err != nil {
 		t.Fatal(err)
 	}
-	if n, got := count(), record.Drain(&w.record().Status).Pods; n != 1 || got.Moved != 2 || got.Leaving != 1 {
+	if n, got := count(), record.Drain(&w.record().Status).PodCounts; n != 1 || got.Moved != 2 || got.Leaving != 1 {
 		t.Errorf("%d writes, pods %+v", n, got)
 	}
 	if !slices.Contains(reasons(w.record().Status), v1beta1.ReasonPodTerminated) {
@@ -85,14 +85,14 @@ func TestDeferredStatusIsRecomputedAfterCrash(t *testing.T) {
 	_ = w.pass(time.Second)
 	w.stopped("web-1")
 	_ = w.pass(time.Second)
-	if got := record.Drain(&w.record().Status).Pods; got.Moved != 0 {
+	if got := record.Drain(&w.record().Status).PodCounts; got.Moved != 0 {
 		t.Fatalf("written at once: %+v", got)
 	}
 	w.loop = New(w.loop.Options)
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if got := record.Drain(&w.record().Status).Pods; got.Moved != 1 || got.Total != 2 {
+	if got := record.Drain(&w.record().Status).PodCounts; got.Moved != 1 || got.Total != 2 {
 		t.Errorf("pods %+v", got)
 	}
 }

@@ -84,14 +84,14 @@ func TestPodsOfReturnedNodeAreNotLost(t *testing.T) {
 	w.settle(time.Second)
 	w.remove(w.node())
 	w.settle(time.Second)
-	if lost := w.record().Status.Drain.Pods.Lost; lost != 1 {
+	if lost := w.record().Status.Drain.PodCounts.Lost; lost != 1 {
 		t.Fatalf("without its Node %d pods are lost, want 1", lost)
 	}
 	if err := w.client.Create(t.Context(), node("a", instance)); err != nil {
 		t.Fatal(err)
 	}
 	w.settle(time.Second)
-	if pods := w.record().Status.Drain.Pods; pods.Lost != 0 || pods.Waiting != 1 || pods.Total != 1 {
+	if pods := w.record().Status.Drain.PodCounts; pods.Lost != 0 || pods.Waiting != 1 || pods.Total != 1 {
 		t.Errorf("the node is back, and the counts are %+v", pods)
 	}
 	w.settle(2 * time.Minute)

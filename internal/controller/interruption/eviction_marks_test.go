@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -30,21 +29,21 @@ func TestEvictionMarksAreReverted(t *testing.T) {
 				_ = w.pass(time.Second) // some fail, and the queue repeats them
 			}
 			now := w.record().Status
-			if left := record.Drain(&now).PendingPods; len(left) != 1 || left[0].State != status.VerdictRefused || left[0].EvictionTime != nil || left[0].GraceSeconds != nil {
+			if left := record.Pending(record.Drain(&now)); len(left) != 1 || left[0].State != v1beta1.PodRefused || left[0].EvictionTime != nil || left[0].GraceSeconds != nil {
 				t.Errorf("pods %+v", left)
 			}
 			if got := reasons(now); slices.Contains(got, v1beta1.ReasonEvicted) {
 				t.Errorf("timeline %v has an eviction", got)
 			}
-			if record.Drain(&now).Pods.Leaving != 0 || record.Drain(&now).Pods.Waiting != 1 {
-				t.Errorf("pods %+v", record.Drain(&now).Pods)
+			if record.Drain(&now).PodCounts.Leaving != 0 || record.Drain(&now).PodCounts.Waiting != 1 {
+				t.Errorf("pods %+v", record.Drain(&now).PodCounts)
 			}
 			w.refuse = nil
 			w.settle(time.Second)
 			if got := reasons(w.record().Status); !slices.Contains(got, v1beta1.ReasonEvicted) {
 				t.Errorf("timeline %v lacks the eviction", got)
 			}
-			if got := record.Drain(&w.record().Status).Pods; got.Leaving != 1 {
+			if got := record.Drain(&w.record().Status).PodCounts; got.Leaving != 1 {
 				t.Errorf("pods %+v", got)
 			}
 		})
@@ -58,8 +57,8 @@ func TestDrainStartNeedsOneWrite(t *testing.T) {
 	w.lagging = true
 	w.settle(time.Second)
 	began := w.record()
-	if record.Drain(&began.Status).Pods.Leaving != 2 {
-		t.Fatalf("pods %+v", record.Drain(&began.Status).Pods)
+	if record.Drain(&began.Status).PodCounts.Leaving != 2 {
+		t.Fatalf("pods %+v", record.Drain(&began.Status).PodCounts)
 	}
 	w.lagging = false // the watch shows the eviction a little later than the record
 	for name := range w.asked {
@@ -71,8 +70,8 @@ func TestDrainStartNeedsOneWrite(t *testing.T) {
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	left := record.Drain(&w.record().Status).PendingPods
-	if len(left) != 1 || !strings.Contains(left[0].Reason, "leaving: asked to stop") {
+	left := record.Pending(record.Drain(&w.record().Status))
+	if len(left) != 1 || !strings.Contains(left[0].Message, "leaving: asked to stop") {
 		t.Errorf("not put right with the next write: %+v", left)
 	}
 }

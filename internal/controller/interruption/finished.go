@@ -19,6 +19,7 @@ func (c *Controller) forgetFinished(ctx context.Context, in *v1beta1.Interruptio
 	c.missing.observe(in.Name, true, time.Time{})
 	c.backoff.forget(in.Name)
 	c.refusals.forget(in.Name)
+	c.departures.forget(in.Name)
 	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
 		c.forget(node)
 	}

@@ -64,7 +64,7 @@ func TestPodsWaitForBeforeDrainHook(t *testing.T) {
 	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
 	}
-	if left := record.Drain(&w.record().Status).PendingPods; len(left) != 1 || !strings.Contains(left[0].Reason, "hook leaders") {
+	if left := record.Pending(record.Drain(&w.record().Status)); len(left) != 1 || !strings.Contains(left[0].Message, "hook leaders") {
 		t.Errorf("left: %+v", left)
 	}
 	w.ended(batchv1.JobComplete)
@@ -106,7 +106,7 @@ func TestUserReleasesFailedHook(t *testing.T) {
 	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	if len(w.evictions) != 1 {
-		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
+		t.Errorf("evictions %v: %+v", w.evictions, record.Pending(record.Drain(&w.record().Status)))
 	}
 }
 
@@ -188,11 +188,11 @@ func TestDefaultStrategyEvictsInStorm(t *testing.T) {
 			if surged := got.Labels[v1beta1.LabelSurged] != ""; surged != c.surged || (len(w.evictions) == 0) != c.surged {
 				t.Fatalf("surged %t, evicted %v", surged, w.evictions)
 			}
-			storm := slices.ContainsFunc(record.Drain(&w.record().Status).PendingPods, func(p v1beta1.PendingPod) bool {
-				return strings.Contains(p.Reason, "not surged: more than 20 nodes are being drained")
+			storm := slices.ContainsFunc(record.Pending(record.Drain(&w.record().Status)), func(p v1beta1.PodStatus) bool {
+				return strings.Contains(p.Message, "not surged: more than 20 nodes are being drained")
 			})
 			if want := c.rule == "" && !c.surged; storm != want {
-				t.Errorf("the reason names the storm: %t: %+v", storm, record.Drain(&w.record().Status).PendingPods)
+				t.Errorf("the reason names the storm: %t: %+v", storm, record.Pending(record.Drain(&w.record().Status)))
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, still := got.Labels["pod-template-hash"]; still || got.Labels[v1beta1.LabelSurged] == "" || len(w.evictions) > 0 {
-		t.Fatalf("labels %v, evictions %v: %+v", got.Labels, w.evictions, record.Drain(&w.record().Status).PendingPods)
+		t.Fatalf("labels %v, evictions %v: %+v", got.Labels, w.evictions, record.Pending(record.Drain(&w.record().Status)))
 	}
 	got.OwnerReferences = nil // as the ReplicaSet's controller does, which starts another
 	if err := w.client.Update(t.Context(), got); err != nil {
@@ -220,7 +220,7 @@ func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 	rs.Status.ReadyReplicas = 1
 	w.settle(3 * time.Second)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
-		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
+		t.Errorf("evictions %v: %+v", w.evictions, record.Pending(record.Drain(&w.record().Status)))
 	}
 	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1beta1.ReasonSurged })
 	if len(surged) != 1 {
@@ -274,7 +274,7 @@ func TestOwnersAreReadAgainAfterRestart(t *testing.T) {
 	}
 	w.settle(ownersTimeout)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
-		t.Errorf("evictions %v: it never ends: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
+		t.Errorf("evictions %v: it never ends: %+v", w.evictions, record.Pending(record.Drain(&w.record().Status)))
 	}
 }
 
@@ -287,6 +287,6 @@ func TestOwnersAreNotReadWhileSurgeIsDisabled(t *testing.T) {
 	w.loop.SurgeDisabled, w.loop.Owners = true, &owned{unread: true}
 	w.settle(time.Second)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
-		t.Errorf("evictions %v, want web-1 at once: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
+		t.Errorf("evictions %v, want web-1 at once: %+v", w.evictions, record.Pending(record.Drain(&w.record().Status)))
 	}
 }

@@ -54,7 +54,7 @@ func TestFailedHookJobDelaysNoLastCall(t *testing.T) {
 			passes, last := w.queued(start.Add(2 * time.Minute))
 			if at, asked := w.asked["web-1"]; !asked || at.Sub(start) > 82*time.Second {
 				t.Errorf("asked %t, after %s; want at its last call, after 80s (%d passes, last error %v): %+v",
-					asked, at.Sub(start), passes, last, record.Drain(&w.record().Status).PendingPods)
+					asked, at.Sub(start), passes, last, record.Pending(record.Drain(&w.record().Status)))
 			}
 		})
 	}

@@ -158,15 +158,15 @@ func (s *karpenterRun) check() {
 	if s.now.Sub(lastCall) > 15*time.Second && s.now.Before(start.Add(2*time.Minute)) {
 		for _, name := range []string{"web-1", "web-2"} {
 			if _, asked := s.asked[name]; !asked && !slices.Contains(s.evictions, name) {
-				s.t.Fatalf("seed %d: %s was not asked to stop by %s: %+v", s.seed, name, s.now.Sub(start), record.Drain(&in.Status).PendingPods)
+				s.t.Fatalf("seed %d: %s was not asked to stop by %s: %+v", s.seed, name, s.now.Sub(start), record.Pending(record.Drain(&in.Status)))
 			}
 		}
 	}
 	if h := record.Drain(&in.Status).NodeClaimDeletion; h != nil && h.DeletedTime != nil && s.now.Before(start.Add(109*time.Second)) && waits(in) {
-		s.t.Fatalf("seed %d: handed over while pods wait: %+v", s.seed, record.Drain(&in.Status).PendingPods)
+		s.t.Fatalf("seed %d: handed over while pods wait: %+v", s.seed, record.Pending(record.Drain(&in.Status)))
 	}
 }
 
 func waits(in *v1beta1.Interruption) bool {
-	return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(p v1beta1.PendingPod) bool { return p.State == "Waits" })
+	return slices.ContainsFunc(record.Pending(record.Drain(&in.Status)), func(p v1beta1.PodStatus) bool { return p.State == v1beta1.PodWaiting })
 }

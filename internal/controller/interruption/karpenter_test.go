@@ -28,8 +28,8 @@ func TestReplacementIsReadyBeforePodsLeave(t *testing.T) {
 	if len(k.evictions) > 0 || k.replaces().Phase != v1beta1.ReplacementLaunched {
 		t.Fatalf("evicted %v while the replacement is %s", k.evictions, k.replaces().Phase)
 	}
-	if left := record.Drain(&k.record().Status).PendingPods; left[0].Reason != "waits: replacement "+ourClaim+" is starting; until its last call at 08:15:22 UTC" {
-		t.Errorf("reason %q", left[0].Reason)
+	if left := record.Pending(record.Drain(&k.record().Status)); left[0].Message != "waits: replacement "+ourClaim+" is starting; until its last call at 08:15:22 UTC" {
+		t.Errorf("reason %q", left[0].Message)
 	}
 	k.boot()
 	k.settle(30 * time.Second)
@@ -117,7 +117,7 @@ func TestWithoutCapacityPodsLeaveAtLastCall(t *testing.T) {
 	}
 	at(81)
 	if !slices.Contains(k.evictions, "web-1") {
-		t.Errorf("not evicted at its last call: %+v", record.Drain(&k.record().Status).PendingPods)
+		t.Errorf("not evicted at its last call: %+v", record.Pending(record.Drain(&k.record().Status)))
 	}
 }
 
@@ -238,7 +238,7 @@ func TestPodsLeaveAtOnceWithoutReplacement(t *testing.T) {
 				t.Errorf("replacement %+v", s)
 			}
 			if !slices.Contains(k.evictions, "web-1") {
-				t.Errorf("not evicted: %+v", record.Drain(&k.record().Status).PendingPods)
+				t.Errorf("not evicted: %+v", record.Pending(record.Drain(&k.record().Status)))
 			}
 		})
 	}

@@ -132,8 +132,8 @@ func (c *Controller) evictAsRecorded(ctx context.Context, in *v1beta1.Interrupti
 // withLastCall returns the pods that the status lists with a last call: policy lets no other leave.
 func (f *facts) withLastCall() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.pods), func(pod *corev1.Pod) bool {
-		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool {
-			return left.UID == pod.UID && left.LastCall != nil
+		return !slices.ContainsFunc(record.Pending(f.drain()), func(left v1beta1.PodStatus) bool {
+			return left.UID == pod.UID && left.LastCallTime != nil
 		})
 	})
 }

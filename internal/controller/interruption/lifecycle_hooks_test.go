@@ -58,8 +58,8 @@ func TestTerminationLifecycle(t *testing.T) {
 		g.remove(g.node())
 		g.run(time.Minute, nil)
 		in := g.record()
-		if in.Status.Phase != v1beta1.PhaseCompleted || record.Drain(&in.Status).Pods.Moved != 2 || record.Drain(&in.Status).Pods.Lost != 0 {
-			t.Errorf("%s: phase %s, pods %+v", source, in.Status.Phase, record.Drain(&in.Status).Pods)
+		if in.Status.Phase != v1beta1.PhaseCompleted || record.Drain(&in.Status).PodCounts.Moved != 2 || record.Drain(&in.Status).PodCounts.Lost != 0 {
+			t.Errorf("%s: phase %s, pods %+v", source, in.Status.Phase, record.Drain(&in.Status).PodCounts)
 		}
 		if d := in.Status.Deadline; d == nil || !d.Time.Equal(&metav1.Time{Time: start.Add(time.Hour)}) {
 			t.Errorf("%s: deadline %+v", source, d)

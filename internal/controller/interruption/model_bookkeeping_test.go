@@ -297,7 +297,7 @@ func (b *bookkeeping) checkNoticesKept(was, is *v1beta1.Interruption) {
 
 // checkCounts checks that the counts of a record add up.
 func (b *bookkeeping) checkCounts(in *v1beta1.Interruption) {
-	p := record.Drain(&in.Status).Pods
+	p := record.Drain(&in.Status).PodCounts
 	if p.Total != p.Moved+p.Lost+p.Leaving+p.Waiting || min(p.Moved, p.Lost, p.Leaving, p.Waiting) < 0 {
 		b.run.fail("the counts of %s do not add up: %+v", in.Name, p)
 	}

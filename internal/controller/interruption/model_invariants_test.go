@@ -52,7 +52,7 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 		r.refused(i.node, time.Time{}, writeRecord) {
 		return
 	}
-	for _, left := range record.Drain(&in.Status).PendingPods {
+	for _, left := range record.Pending(record.Drain(&in.Status)) {
 		page := r.bookkeeping.pods[left.UID]
 		if page != nil && !page.gone.IsZero() && now.Sub(page.gone) > 2*behind+r.chaos.held+r.slack() && left.State != "Lost" {
 			r.fail("%s: pod %s is gone since %s, and still pending: %s", key, left.Name, r.bookkeeping.at(page.gone), left.State)
@@ -63,7 +63,7 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 		r.fail("%s is not finished and does not say what it waits for", key)
 	}
 	asked := slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.Kind == notice.KindRequested && !n.Withdrawn })
-	if result.RequeueAfter <= 0 && !asked && (ready == nil || len(record.Drain(&in.Status).PendingPods) == 0) {
+	if result.RequeueAfter <= 0 && !asked && (ready == nil || len(record.Pending(record.Drain(&in.Status))) == 0) {
 		r.fail("%s never ends: %v", key, ready)
 	}
 }
@@ -182,7 +182,7 @@ func (b *bookkeeping) checkUnfinished(in *v1beta1.Interruption) {
 		return // a node that is drained and in doubt still counts in its budget
 	}
 	b.run.fail("%s is not finished: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,
-		meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady).Message, record.Drain(&in.Status).PendingPods, in.Status.Decision)
+		meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady).Message, record.Pending(record.Drain(&in.Status)), in.Status.Decision)
 }
 
 // inDoubt reports whether a record waits for EC2 to confirm its notice. Without a confirmation
@@ -237,9 +237,9 @@ func (r *modelRun) slack() time.Duration {
 
 // podReason is the record's reason for a pod.
 func podReason(in *v1beta1.Interruption, pod types.UID) string {
-	for _, left := range record.Drain(&in.Status).PendingPods {
+	for _, left := range record.Pending(record.Drain(&in.Status)) {
 		if left.UID == pod {
-			return left.State + ": " + left.Reason
+			return string(left.State) + ": " + left.Message
 		}
 	}
 	if in.Status.Decision == nil {

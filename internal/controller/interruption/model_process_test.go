@@ -276,7 +276,7 @@ func (l *controllerProcess) enqueueRecord(c model.Change) {
 		l.add("orphan "+is.Spec.NodeName, l.run.c.Now())
 	}
 	if is != nil {
-		for _, left := range record.Drain(&is.Status).PendingPods {
+		for _, left := range record.Pending(record.Drain(&is.Status)) {
 			switch known, ok := l.seenAsked[left.UID]; {
 			case left.EvictionTime == nil:
 				delete(l.seenAsked, left.UID)

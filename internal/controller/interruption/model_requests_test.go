@@ -83,7 +83,7 @@ func (b *bookkeeping) checkListed(q *model.Request, pod *corev1.Pod, page *podHi
 	if in == nil || b.inst(in.Name).isUnwritten(b.run.c.Now()) && b.mayOverride(in, pod) || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
 		return
 	}
-	if !slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
+	if !slices.ContainsFunc(record.Pending(record.Drain(&in.Status)), func(left v1beta1.PodStatus) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
 		b.run.fail("%s: the record does not list it", q)
 	}
 }

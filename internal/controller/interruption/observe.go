@@ -14,7 +14,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/corroborate"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -90,9 +89,9 @@ func (f *facts) forDrain(d policy.Decision, o *Options) drain.Facts {
 // refused are the pods whose last eviction failed, with the reason.
 func (f *facts) refused() map[types.UID]string {
 	refused := map[types.UID]string{}
-	for _, left := range f.drain().PendingPods {
-		if left.State == status.VerdictRefused {
-			refused[left.UID] = left.Reason
+	for _, left := range record.Pending(f.drain()) {
+		if left.State == v1beta1.PodRefused {
+			refused[left.UID] = left.Message
 		}
 	}
 	return refused
@@ -207,7 +206,7 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) (budgets [
 // draining reports whether a pod was evicted before. A drain that began does not wait for
 // nodes that are interrupted later.
 func (f *facts) draining() bool {
-	return f.drain().Pods.Moved > 0 || slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool {
+	return f.drain().PodCounts.Moved > 0 || slices.ContainsFunc(record.Pending(f.drain()), func(left v1beta1.PodStatus) bool {
 		return left.EvictionTime != nil
 	})
 }

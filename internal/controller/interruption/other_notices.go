@@ -11,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -106,6 +107,6 @@ func (m *missingNodes) observe(name string, exists bool, now time.Time) time.Tim
 // have its name: on EC2 these are DNS names, which are reused.
 func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool { return left.UID == pod.UID })
+		return !slices.ContainsFunc(record.Pending(f.drain()), func(left v1beta1.PodStatus) bool { return left.UID == pod.UID })
 	})
 }

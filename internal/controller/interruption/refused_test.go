@@ -77,9 +77,9 @@ func TestRejectedEvictionOfPlannedChangeIsRetried(t *testing.T) {
 	}))
 	w.refuse = deniedBy(http.StatusForbidden)
 	w.settle(time.Second)
-	left := record.Drain(&w.record().Status).PendingPods
+	left := record.Pending(record.Drain(&w.record().Status))
 	if want := `the API server refused its eviction: admission webhook "validate.example" denied the request: no`; len(left) != 1 ||
-		left[0].Reason != want || left[0].EvictionTime != nil || w.wake > evict.RetryRefused {
+		left[0].Message != want || left[0].EvictionTime != nil || w.wake > evict.RetryRefused {
 		t.Errorf("looks again in %s; left %+v, want %s", w.wake, left, want)
 	}
 	w.now = deadline.Add(-3 * time.Minute)
@@ -183,7 +183,7 @@ func TestRequestsForPodBackOff(t *testing.T) {
 	refused := evict.Result{Verdict: drain.Verdict{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}, Reason: "a webhook refuses it", RetryAfter: evict.RetryRefused}
 	lastCall, tries, atLastCall := start.Add(20*time.Minute), 0, false
 	for ; now.Before(start.Add(time.Hour)); now = now.Add(100 * time.Millisecond) {
-		if at, why := b.waitsFor(instance, "a", lastCall); !at.IsZero() {
+		if at, _, why := b.waitsFor(instance, "a", lastCall); !at.IsZero() {
 			if why != refused.Reason {
 				t.Fatalf("waits, and says %q", why)
 			}
@@ -197,7 +197,7 @@ func TestRequestsForPodBackOff(t *testing.T) {
 		t.Errorf("%d tries, at the last call: %t", tries, atLastCall)
 	}
 	b.notePod(instance, evict.Result{Verdict: refused.Verdict, Evicted: true})
-	if at, _ := b.waitsFor(instance, "a", lastCall); !at.IsZero() {
+	if at, _, _ := b.waitsFor(instance, "a", lastCall); !at.IsZero() {
 		t.Error("waits after a success")
 	}
 }

@@ -71,6 +71,7 @@ func (c *Controller) feedBarrier(next handler.TypedFuncs[client.Object, reconcil
 	fed.DeleteFunc = func(ctx context.Context, e event.DeleteEvent, q queue) {
 		c.barrier.forget(e.Object.GetName())
 		c.backoff.forget(e.Object.GetName())
+		c.departures.forget(e.Object.GetName())
 		next.Delete(ctx, e, q)
 	}
 	return fed

@@ -64,7 +64,7 @@ func (c *Controller) ofReplacement(ctx context.Context, instanceID string) reque
 // evicted yet.
 func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
 	return c.unfinished(ctx, func(in *v1beta1.Interruption) bool {
-		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool {
+		return slices.ContainsFunc(record.Pending(record.Drain(&in.Status)), func(left v1beta1.PodStatus) bool {
 			return left.EvictionTime == nil && left.Namespace == budget.GetNamespace()
 		})
 	})

@@ -76,8 +76,8 @@ func TestGroupLaunchesReplacement(t *testing.T) {
 	g.untaint("new")
 	g.run(40*time.Second, g.stopsIn(20*time.Second))
 	in := g.record()
-	if s := g.replaces(); s.Phase != v1beta1.ReplacementReady || s.NodeName != "new" || record.Drain(&in.Status).Pods.Moved != 1 {
-		t.Fatalf("%+v, pods %+v", s, record.Drain(&in.Status).Pods)
+	if s := g.replaces(); s.Phase != v1beta1.ReplacementReady || s.NodeName != "new" || record.Drain(&in.Status).PodCounts.Moved != 1 {
+		t.Fatalf("%+v, pods %+v", s, record.Drain(&in.Status).PodCounts)
 	}
 	if len(g.ended) != 1 || len(g.detached) != 1 {
 		t.Errorf("terminated %v, taken out at %v", g.ended, g.detached)
@@ -159,7 +159,7 @@ func TestDetachPreconditions(t *testing.T) {
 			t.Errorf("%s: taken out at %v: %+v", want, g.detached, s)
 		}
 		if _, asked := g.asked["web-1"]; !asked {
-			t.Errorf("%s: the pod waits: %+v", want, record.Drain(&g.record().Status).PendingPods)
+			t.Errorf("%s: the pod waits: %+v", want, record.Pending(record.Drain(&g.record().Status)))
 		}
 		if want == replacement.ReasonRefused && !strings.Contains(s.Message, "allow autoscaling:DetachInstances") {
 			t.Error(s.Message)
@@ -438,7 +438,7 @@ func (s *groupRun) check() {
 	if late := s.now.Sub(start.Add(80 * time.Second)); late > 15*time.Second && s.now.Before(start.Add(2*time.Minute)) {
 		for _, name := range []string{"web-1", "web-2"} {
 			if _, asked := s.asked[name]; !asked {
-				s.t.Fatalf("seed %d: %s was not asked to stop: %+v", s.seed, name, record.Drain(&in.Status).PendingPods)
+				s.t.Fatalf("seed %d: %s was not asked to stop: %+v", s.seed, name, record.Pending(record.Drain(&in.Status)))
 			}
 		}
 	}

@@ -42,8 +42,8 @@ func TestScheduledStopChangesNothingToday(t *testing.T) {
 	w.settle(time.Second)
 	w.same(before)
 	got := w.record().Status
-	if got.Phase != v1beta1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(record.Drain(&got).PendingPods) > 0 {
-		t.Errorf("phase %s, deadline %v, pods %v", got.Phase, got.Deadline, record.Drain(&got).PendingPods)
+	if got.Phase != v1beta1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(record.Pending(record.Drain(&got))) > 0 {
+		t.Errorf("phase %s, deadline %v, pods %v", got.Phase, got.Deadline, record.Pending(record.Drain(&got)))
 	}
 	if want := due.Add(-time.Hour).Sub(w.now); w.wake != want {
 		t.Errorf("looks again in %s, want %s", w.wake, want)
@@ -67,8 +67,8 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	w.addNotices(closed)
 	w.settle(time.Minute)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1beta1.PhaseCancelled || got.CompletionTime == nil || record.Drain(&got).Pods.Waiting != 0 {
-		t.Errorf("phase %s, completed %v, pods %+v", got.Phase, got.CompletionTime, record.Drain(&got).Pods)
+	if got := w.record().Status; got.Phase != v1beta1.PhaseCancelled || got.CompletionTime == nil || record.Drain(&got).PodCounts.Waiting != 0 {
+		t.Errorf("phase %s, completed %v, pods %+v", got.Phase, got.CompletionTime, record.Drain(&got).PodCounts)
 	}
 }
 

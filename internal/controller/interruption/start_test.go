@@ -98,8 +98,8 @@ func TestUserHoldsDrainUntilLastCall(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.setStatement(func(s *v1beta1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
-	if got := w.record().Status; len(w.evictions) > 0 || record.Drain(&got).Pods.Waiting != 1 {
-		t.Fatalf("evictions %v, pods %+v", w.evictions, record.Drain(&got).Pods)
+	if got := w.record().Status; len(w.evictions) > 0 || record.Drain(&got).PodCounts.Waiting != 1 {
+		t.Fatalf("evictions %v, pods %+v", w.evictions, record.Drain(&got).PodCounts)
 	}
 	w.settle(w.wake)
 	if at := w.now.Sub(start); len(w.evictions) != 1 || at != 80*time.Second {
@@ -469,8 +469,8 @@ func TestDrainIsRevertedWhenRuleIsIgnore(t *testing.T) {
 	w.addNotices(spot())
 	w.settle(time.Second)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1beta1.PhaseIgnored || len(record.Drain(&got).PendingPods) > 0 || record.Drain(&got).StartTime != nil {
-		t.Errorf("phase %s, left %v", got.Phase, record.Drain(&got).PendingPods)
+	if got := w.record().Status; got.Phase != v1beta1.PhaseIgnored || len(record.Pending(record.Drain(&got))) > 0 || record.Drain(&got).StartTime != nil {
+		t.Errorf("phase %s, left %v", got.Phase, record.Pending(record.Drain(&got)))
 	}
 }
 
@@ -518,7 +518,7 @@ func TestPolicyEndsDrainAndKeepsCordon(t *testing.T) {
 	t.Run("evicted", func(t *testing.T) {
 		w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(*v1beta1.InterruptionPolicySpec) {}))
 		w.settle(time.Second)
-		if len(w.evictions) != 1 || len(record.Drain(&w.record().Status).PendingPods) != 1 {
+		if len(w.evictions) != 1 || len(record.Pending(record.Drain(&w.record().Status))) != 1 {
 			t.Fatalf("evictions %v", w.evictions)
 		}
 		cordons(w)

@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -61,6 +63,8 @@ type pass struct {
 	plan     drain.Plan
 	update   *status.Update
 	outcome  outcome
+	// goneAt returns when a pod was first missed; zero: unknown. It is nil while the pods are not known.
+	goneAt func(types.UID) time.Time
 	// drains is set where the steps of the pass evict pods, and reachedEvictions once one did.
 	drains, reachedEvictions bool
 	// sentAtLastCall is set where pods were evicted although an earlier step failed or waits.

@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -56,7 +57,7 @@ func (p *pass) replan(ctx context.Context) {
 
 // pods is what the status says about the pods.
 func (p *pass) pods() status.Pods {
-	return status.Pods{Plan: p.plan, Known: p.facts.podsKnown, Gates: p.facts.gates, Replacement: p.facts.replacement.Status}
+	return status.Pods{Plan: p.plan, Known: p.facts.podsKnown, GoneAt: p.goneAt, Gates: p.facts.gates, Replacement: p.facts.replacement.Status}
 }
 
 // evictPods carries the plan out and waits until no pod is left, or the interruption
@@ -146,29 +147,29 @@ func (p *pass) due() []evict.Request {
 
 // backsOff reports whether the request for a pod failed so often that the next one waits.
 func (p *pass) backsOff(v drain.Verdict) bool {
-	at, why := p.backoff.waitsFor(p.facts.in.Name, v.Pod.UID, v.LastCall)
+	at, cause, why := p.backoff.waitsFor(p.facts.in.Name, v.Pod.UID, v.LastCall)
 	if at.IsZero() {
 		return false
 	}
 	p.outcome.requeueAt(at)
 	if why != "" {
-		p.notEvicted(v.Pod.UID, why)
+		p.notEvicted(v.Pod.UID, cause, why)
 	}
 	return true
 }
 
 // notEvicted notes why a pod was not asked to leave.
-func (p *pass) notEvicted(pod types.UID, why string) {
+func (p *pass) notEvicted(pod types.UID, cause, why string) {
 	if p.outcome.NotEvicted == nil {
-		p.outcome.NotEvicted = map[types.UID]string{}
+		p.outcome.NotEvicted = map[types.UID]status.Refusal{}
 	}
-	p.outcome.NotEvicted[pod] = why
+	p.outcome.NotEvicted[pod] = status.Refusal{Reason: cause, Message: why}
 }
 
 // timedOut reports whether the last request to evict a pod timed out.
 func (f *facts) timedOut(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(f.drain().PendingPods, func(left v1beta1.PendingPod) bool {
-		return left.UID == pod.UID && left.State == status.VerdictRefused && left.Reason == evict.ReasonTimedOut
+	return slices.ContainsFunc(record.Pending(f.drain()), func(left v1beta1.PodStatus) bool {
+		return left.UID == pod.UID && left.State == v1beta1.PodRefused && left.Reason == evict.CauseTimedOut
 	})
 }
 
@@ -189,11 +190,11 @@ func (p *pass) listPods(ctx context.Context, requests []evict.Request) error {
 // hasUnlistedPod reports whether the written status lacks a pod that has to leave.
 func (p *pass) hasUnlistedPod() bool {
 	known := map[types.UID]bool{}
-	for _, left := range p.facts.drain().PendingPods {
+	for _, left := range record.Pending(p.facts.drain()) {
 		known[left.UID] = true
 	}
 	left := p.plan.Left()
-	return slices.ContainsFunc(left[:min(len(left), status.MaxPendingPods)], func(v drain.Verdict) bool { return !known[v.Pod.UID] })
+	return slices.ContainsFunc(left[:min(len(left), status.MaxPods)], func(v drain.Verdict) bool { return !known[v.Pod.UID] })
 }
 
 // evicted notes the result of a request.
@@ -209,7 +210,7 @@ func (p *pass) evicted(ctx context.Context, r evict.Result) {
 		p.Metrics.Busy()
 	}
 	if r.Reason != "" {
-		p.notEvicted(r.Verdict.Pod.UID, r.Reason)
+		p.notEvicted(r.Verdict.Pod.UID, r.Cause, r.Reason)
 	}
 	if r.RetryAfter > 0 {
 		p.outcome.requeueAt(p.facts.now.Add(r.RetryAfter))

@@ -147,7 +147,7 @@ func (p *pass) hooks(ctx context.Context, when v1beta1.HookTime) (bool, error) {
 		}
 	}
 	name := p.facts.in.Name
-	if at, why := p.backoff.waitsFor(name, hooksItem, time.Time{}); !at.IsZero() {
+	if at, _, why := p.backoff.waitsFor(name, hooksItem, time.Time{}); !at.IsZero() {
 		p.outcome.wait(at, "waits: "+why)
 		return false, nil
 	}
@@ -160,7 +160,7 @@ func (p *pass) hooks(ctx context.Context, when v1beta1.HookTime) (bool, error) {
 		return false, ctx.Err() // the process ends
 	case err != nil: // the pass must not miss a last call because of it
 		log.FromContext(ctx).Error(err, "running hooks")
-		p.backoff.itemFailed(name, hooksItem, hookRetry, out.Waits)
+		p.backoff.itemFailed(name, hooksItem, hookRetry, "", out.Waits)
 		p.outcome.wait(p.facts.now.Add(hookRetry), "waits: "+out.Waits)
 		return false, nil
 	}

@@ -135,7 +135,7 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 		return err
 	}
 	if !slices.ContainsFunc(records.Items, func(in v1beta1.Interruption) bool {
-		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1beta1.PendingPod) bool { return left.Name == o.GetName() })
+		return slices.ContainsFunc(record.Pending(record.Drain(&in.Status)), func(left v1beta1.PodStatus) bool { return left.Name == o.GetName() })
 	}) && w.refuses.status == 0 {
 		w.t.Errorf("%s is asked to stop before the record lists it", o.GetName())
 	}

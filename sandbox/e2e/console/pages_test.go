@@ -21,7 +21,7 @@ func TestPagesShowRecordsLive(t *testing.T) {
 	waits := record("i-0000000000000000b", "ip-10-0-0-2.ec2.internal", now)
 	waits.Status.Phase = v1beta1.PhaseAwaitingApproval
 	waits.Status.Conditions[1].Message = hostile + " \u202e"
-	waits.Status.Drain.PendingPods = nil
+	waits.Status.Drain.Pods = nil
 	r.write(t, record("i-0000000000000000a", "ip-10-0-0-1.ec2.internal", now), waits, over(record("i-0000000000000000c", "ip-10-0-0-3.ec2.internal", now.Add(-time.Hour)), 2*time.Minute))
 	b := r.open(t, 1280, 900)
 
@@ -43,7 +43,7 @@ func TestPagesShowRecordsLive(t *testing.T) {
 		t.Errorf("lane of shop/web-1: %q", lane)
 	}
 	r.change(t, "i-0000000000000000a", func(s *v1beta1.InterruptionStatus) {
-		s.Drain.PendingPods[1].Reason = "its last call is near"
+		s.Drain.Pods[1].Reason = "its last call is near"
 	})
 	b.shows("its last call is near")
 	b.run(chromedp.KeyEvent(kb.Escape))

@@ -47,10 +47,10 @@ func record(name, node string, noticed time.Time) *v1beta1.Interruption {
 				condition(v1beta1.ConditionReady, "Draining", "2 pods are still on the node", metav1.ConditionFalse, 0),
 			},
 			Drain: &v1beta1.DrainStatus{
-				StartTime: &start, Pods: v1beta1.PodCounts{Total: 4, Moved: 2, Leaving: 1, Waiting: 1},
-				PendingPods: []v1beta1.PendingPod{
-					{Namespace: "shop", Name: "cart-7", UID: "c", State: "Leaving", Reason: "its replacement is ready, so it goes now", EvictionTime: &asked, GraceSeconds: &grace, LastCall: &call},
-					{Namespace: "shop", Name: "db-0", UID: "d", State: "Waits", Reason: "waits for the PodDisruptionBudget shop/db, which allows no disruption", LastCall: &call},
+				StartTime: &start, PodCounts: v1beta1.PodCounts{Total: 4, Moved: 2, Leaving: 1, Waiting: 1},
+				Pods: []v1beta1.PodStatus{
+					{Namespace: "shop", Name: "cart-7", UID: "c", State: "Leaving", Message: "its replacement is ready, so it goes now", EvictionTime: &asked, GraceSeconds: &grace, LastCall: &call},
+					{Namespace: "shop", Name: "db-0", UID: "d", State: "Waiting", Message: "waits for the PodDisruptionBudget shop/db, which allows no disruption", LastCall: &call},
 				},
 				Replacement: &v1beta1.ReplacementStatus{Phase: v1beta1.ReplacementReady, Reason: "Ready", Message: "its node is Ready", NodeName: "ip-10-0-7-7.ec2.internal", StartTime: &start, OrderTime: &start, ReadyTime: &ready},
 			},
@@ -63,7 +63,7 @@ func over(in *v1beta1.Interruption, after time.Duration) *v1beta1.Interruption {
 	noticed := in.Spec.Notices[0].ReceivedTime.Time
 	done := metav1.NewMicroTime(noticed.Add(after))
 	in.Status.Phase, in.Status.CompletionTime, in.Status.HandledNotices = v1beta1.PhaseCompleted, &done, []string{"n1"}
-	in.Status.Drain.Pods, in.Status.Drain.PendingPods = v1beta1.PodCounts{Total: 4, Moved: 4}, nil
+	in.Status.Drain.Pods, in.Status.Drain.Pods = v1beta1.PodCounts{Total: 4, Moved: 4}, nil
 	in.Status.Timeline = append(in.Status.Timeline,
 		v1beta1.TimelineEntry{Time: metav1.NewMicroTime(noticed.Add(24 * time.Second)), Reason: v1beta1.ReasonPodTerminated, Message: "left shop/cart-7 (10s of 30s grace)"},
 		v1beta1.TimelineEntry{Time: metav1.NewMicroTime(noticed.Add(80 * time.Second)), Reason: v1beta1.ReasonProtectionOverridden, Message: "shop/db-0 its last call: the PodDisruptionBudget shop/db allows no disruption"},

@@ -102,7 +102,7 @@ func (w *world) reclaimWorker() {
 		for _, n := range r.Spec.Notices {
 			sources[n.Source] = true
 		}
-		drained := r.Status.Phase == v1beta1.PhaseDrained && r.Status.Drain.Pods.Moved > 0
+		drained := r.Status.Phase == v1beta1.PhaseDrained && r.Status.Drain.PodCounts.Moved > 0
 		return drained && sources["sqs"] && sources["imds"], fmt.Errorf("it is %s with %+v, from %v", r.Status.Phase, r.Status.Drain, sources)
 	})
 }

@@ -127,7 +127,7 @@ func (w *world) upgrade() {
 	w.until("the drain that began before the upgrade to be complete", func(ctx context.Context) (bool, error) {
 		r := &v1beta1.Interruption{}
 		err := w.client.Get(ctx, types.NamespacedName{Name: node.ID}, r)
-		return r.Status.Phase == v1beta1.PhaseDrained && r.Status.Drain.Pods.Lost == 0, errors.Join(err, fmt.Errorf("it is %s", r.Status.Phase))
+		return r.Status.Phase == v1beta1.PhaseDrained && r.Status.Drain.PodCounts.Lost == 0, errors.Join(err, fmt.Errorf("it is %s", r.Status.Phase))
 	})
 	w.wholeHook(pod.Name)
 }

@@ -42,7 +42,7 @@ func karpenterReplacesFirst(t *testing.T) {
 	}
 	record := s.completed(interrupted.ID)
 	d := record.Status.Drain
-	if d == nil || d.Replacement == nil || d.Replacement.ReadyTime == nil || d.Pods.Moved != int32(w.Replicas) || d.Pods.Lost != 0 {
+	if d == nil || d.Replacement == nil || d.Replacement.ReadyTime == nil || d.PodCounts.Moved != int32(w.Replicas) || d.PodCounts.Lost != 0 {
 		t.Fatalf("drain %+v, timeline %+v", d, record.Status.Timeline)
 	}
 	for _, l := range s.readJournals(old) {

@@ -96,7 +96,7 @@ func (w *world) complete() {
 	w.inPhase(slices.Concat(ends, f.replacing, f.steps), v1beta1.PhaseCompleted)
 	w.inPhase(f.plans, v1beta1.PhaseCancelled)
 	for id, r := range w.mustRecords() {
-		if d := r.Status.Drain; d != nil && d.Pods.Lost > 0 {
+		if d := r.Status.Drain; d != nil && d.PodCounts.Lost > 0 {
 			w.t.Errorf("%s lost pods: %+v", id, d.Pods)
 		}
 	}

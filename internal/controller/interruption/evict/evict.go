@@ -34,7 +34,16 @@ const (
 // the request took too long.
 const (
 	reasonFailed   = "the request to stop it did not get through, and is repeated"
-	ReasonTimedOut = "the request to stop it timed out after 12s, and is repeated; see which admission webhook is slow"
+	reasonTimedOut = "the request to stop it timed out after 12s, and is repeated; see which admission webhook is slow"
+)
+
+// The causes of pods that were not evicted.
+const (
+	// CauseRefused: the API server refused, because of a budget or a webhook. CauseTimedOut: it did not
+	// answer in time. CauseFailed: the request was not sent, or did not get through.
+	CauseRefused  = "EvictionRefused"
+	CauseTimedOut = "EvictionTimedOut"
+	CauseFailed   = "EvictionFailed"
 )
 
 // Evictor sends requests. Its limits apply to all nodes together.
@@ -55,8 +64,9 @@ type Result struct {
 	Verdict drain.Verdict
 	// Evicted is set where the API server accepted the request.
 	Evicted bool
-	// Reason is why the pod was not evicted; empty for a surge that is retried.
-	Reason string
+	// Reason is why the pod was not evicted, and Cause the same in one word; empty for a surge that is
+	// retried.
+	Reason, Cause string
 	// Refused is set where a budget refused, Busy where the API server had no time.
 	Refused, Busy bool
 	// RetryAfter is when to retry; zero: with the next pass.
@@ -98,9 +108,9 @@ func (e *Evictor) Send(ctx context.Context, c client.Client, now time.Time, requ
 
 // notSent is the result of a request that the pass did not send.
 func notSent(r Request) Result {
-	result := Result{Verdict: r.Verdict, Reason: reasonFailed, RetryAfter: retryNotSent}
+	result := Result{Verdict: r.Verdict, Reason: reasonFailed, Cause: CauseFailed, RetryAfter: retryNotSent}
 	if r.TimedOut { // it stays behind those that have not timed out
-		result.Reason = ReasonTimedOut
+		result.Reason, result.Cause = reasonTimedOut, CauseTimedOut
 	}
 	return result
 }
@@ -127,16 +137,16 @@ func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) 
 	case answer.Asked:
 		r.Evicted = true
 	case timedOut:
-		r.Reason, r.Busy = ReasonTimedOut, true
+		r.Reason, r.Cause, r.Busy = reasonTimedOut, CauseTimedOut, true
 	case answer.Refused != "":
 		r.Reason, r.Refused = "the API server refused its "+requestNames[v.Step]+": "+answer.Refused, true
-		r.RetryAfter = RetryRefused
+		r.Cause, r.RetryAfter = CauseRefused, RetryRefused
 	default:
 		if answer.RetryAfter > 0 {
 			r.Busy, r.RetryAfter = true, answer.RetryAfter
 		}
 		if v.Step != drain.StepSurge {
-			r.Reason = reasonFailed
+			r.Reason, r.Cause = reasonFailed, CauseFailed
 		}
 	}
 	return r, timedOut

@@ -38,7 +38,7 @@ func (u *Update) setConditions(o Outcome) {
 	case o.Completed:
 		reason, message = v1beta1.ReasonCompleted, u.summary()
 	case message == "":
-		pods := u.Drain().Pods
+		pods := u.Drain().PodCounts
 		message = fmt.Sprintf("%d pods are leaving, %d wait", pods.Leaving, pods.Waiting)
 	default:
 		reason = v1beta1.ReasonWaiting
@@ -99,9 +99,9 @@ func (u *Update) setCordoned(o Outcome) {
 // setDrained sets the condition Drained.
 func (u *Update) setDrained(o Outcome) {
 	if !o.Drained {
-		message := fmt.Sprintf("%d pods have to leave", len(u.Drain().PendingPods))
+		message := fmt.Sprintf("%d pods have to leave", len(record.Pending(u.Drain())))
 		if o.Abandoned {
-			message = fmt.Sprintf("%d pods are not waited for: the grace of each is over, and the node's kubelet does not report", len(u.Drain().PendingPods))
+			message = fmt.Sprintf("%d pods are not waited for: the grace of each is over, and the node's kubelet does not report", len(record.Pending(u.Drain())))
 		}
 		u.setCondition(v1beta1.ConditionDrained, false, v1beta1.ReasonPodsRemaining, message)
 		return

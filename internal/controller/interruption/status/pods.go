@@ -16,22 +16,29 @@ import (
 )
 
 const (
-	// MaxPendingPods bounds status.drain.pendingPods; a kubelet's default limit is 110.
-	MaxPendingPods = 300
-	// VerdictRefused is the verdict on a pod whose eviction is due and failed: the API
-	// server refused it, or did not answer.
-	VerdictRefused = "Refused"
-	// verdictLost is the verdict on a pod whose instance was gone before the pod left.
-	verdictLost = "Lost"
+	// MaxPods bounds status.drain.pods; a kubelet's default limit is 110.
+	MaxPods = 300
 	// EvictionCacheLag is how long a pod counts as evicted although the cache does not
 	// show that. Then it is evicted again.
 	EvictionCacheLag = 4 * time.Second
 )
 
+// The reasons of pods that are not those of a plan.
+const (
+	// ReasonDeparted: the pod left within its grace. ReasonDepartureUnseen: it went while no controller
+	// ran, so the time is unknown.
+	ReasonDeparted        = "Departed"
+	ReasonDepartureUnseen = "DepartureUnseen"
+	// ReasonInstanceGone: the instance went before the pod. ReasonDeadlinePassed: the pod was still there
+	// when the deadline passed.
+	ReasonInstanceGone   = "InstanceGone"
+	ReasonDeadlinePassed = "DeadlinePassed"
+)
+
 // EvictedUntil is until when a pod counts as evicted although the cache does not show
 // that; zero: it was not evicted.
 func EvictedUntil(d *v1beta1.DrainStatus, pod types.UID) time.Time {
-	for _, left := range d.PendingPods {
+	for _, left := range record.Pending(d) {
 		if left.UID == pod && left.EvictionTime != nil {
 			return left.EvictionTime.Add(EvictionCacheLag)
 		}
@@ -40,35 +47,55 @@ func EvictedUntil(d *v1beta1.DrainStatus, pod types.UID) time.Time {
 }
 
 // settlePods counts the pods that were listed and no longer have to leave: they are
-// gone, or have finished and are about to be.
+// gone, or have finished and are about to be. They stay listed.
 func (u *Update) settlePods() {
 	still := map[types.UID]bool{}
 	for _, v := range u.pass.Pods.Plan.Verdicts {
 		still[v.Pod.UID] = v.Step != drain.StepStays || (v.Pod.Status.Phase != corev1.PodSucceeded && v.Pod.Status.Phase != corev1.PodFailed)
 	}
 	var gone, lost []string
-	for _, left := range record.Drain(&u.was).PendingPods {
+	for _, left := range record.Drain(&u.was).Pods {
 		switch {
+		case !record.IsPending(&left):
+			u.departed = append(u.departed, left)
+			continue
 		case still[left.UID]:
-		case left.State == verdictLost: // it was counted as lost already
+			continue
+		case left.State == v1beta1.PodLost: // it was counted as lost already
 		case leftInTime(left, u.pass.Decision.Deadline, u.now):
-			if left.Returned { // its first one is counted
-				continue
+			if left.State, left.Reason = v1beta1.PodLeft, ReasonDeparted; !left.Returned { // else its first one is counted
+				gone = append(gone, departure(left, cmp.Or(u.pass.Pods.GoneAt(left.UID), u.now)))
 			}
-			gone = append(gone, departure(left, u.now))
 		default:
+			left.State, left.Reason, left.Message = v1beta1.PodLost, ReasonDeadlinePassed, "it was still there when the deadline passed"
 			lost = append(lost, podName(left))
 		}
+		u.departed = append(u.departed, u.departs(left))
 	}
 	u.moved += len(gone)
-	u.Drain().Pods.Moved += int32(len(gone)) //nolint:gosec // G115: the pods of one node
+	u.Drain().PodCounts.Moved += int32(len(gone)) //nolint:gosec // G115: the pods of one node
 	u.recordNames(v1beta1.ReasonPodTerminated, "left", gone)
 	u.recordLost(lost, "was still there when the deadline passed")
 }
 
+// departs notes when a pod was gone. It is unknown if the pod went while no controller ran.
+func (u *Update) departs(left v1beta1.PodStatus) v1beta1.PodStatus {
+	left.LastCallTime = nil
+	at := u.pass.Pods.GoneAt(left.UID)
+	if at.IsZero() && left.State == v1beta1.PodLost {
+		at = u.now
+	}
+	if !at.IsZero() {
+		left.DepartureTime = &metav1.Time{Time: at}
+	} else {
+		left.Reason, left.Message = ReasonDepartureUnseen, "it left while no controller ran"
+	}
+	return left
+}
+
 // leftInTime reports whether a pod that is gone left before the instance did: it was
 // seen to be gone by then, or its grace had ended by then.
-func leftInTime(left v1beta1.PendingPod, deadline *v1beta1.Deadline, now time.Time) bool {
+func leftInTime(left v1beta1.PodStatus, deadline *v1beta1.Deadline, now time.Time) bool {
 	if deadline == nil || deadline.Type != v1beta1.DeadlineHard || !now.After(deadline.Time.Time) {
 		return true
 	}
@@ -81,34 +108,35 @@ func leftInTime(left v1beta1.PendingPod, deadline *v1beta1.Deadline, now time.Ti
 
 // listPods lists the pods that have to leave, with what the plan says about them.
 func (u *Update) listPods() {
-	was := map[types.UID]v1beta1.PendingPod{}
-	for _, left := range record.Drain(&u.was).PendingPods {
+	was := map[types.UID]v1beta1.PodStatus{}
+	for _, left := range record.Pending(record.Drain(&u.was)) {
 		was[left.UID] = left
 	}
 	var lost []string
-	var held, list []v1beta1.PendingPod
+	var held, list []v1beta1.PodStatus
 	gone := u.pass.Decision.InstanceGone || (u.pass.Node == nil && u.pass.NodeName != "")
 	for _, v := range u.pass.Pods.Plan.Left() {
 		left, known := was[v.Pod.UID]
-		if left.State == verdictLost && !gone { // its Node was deleted, and has registered again
-			left.State, left.Reason = string(drain.StepLeaving), Clip(v.Reason) // entry corrects it, unless the cache is stale
-			u.Drain().Pods.Lost--
+		if left.State == v1beta1.PodLost && !gone { // its Node was deleted, and has registered again
+			left.State, left.Reason, left.Message = v1beta1.PodLeaving, string(v.Cause), Clip(v.Reason) // entry corrects it, unless the cache is stale
+			u.Drain().PodCounts.Lost--
 		}
 		left = u.entry(left, v)
 		if gone {
-			if left.State != verdictLost {
+			if left.State != v1beta1.PodLost {
 				lost = append(lost, podName(left))
 			}
-			left.State, left.Reason = verdictLost, "its instance went before it had left"
+			left.State, left.Reason, left.Message = v1beta1.PodLost, ReasonInstanceGone, "its instance went before it had left"
 		}
-		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Reason != left.Reason) && !u.isReportedElsewhere(v) {
+		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Message != left.Message) && !u.isReportedElsewhere(v) {
 			held = append(held, left)
 		}
 		list = append(list, left)
 	}
 	u.recordLost(lost, "was still there when its instance went")
 	u.recordEach(v1beta1.ReasonEvictionBlocked, held)
-	u.Drain().PendingPods = list[:min(len(list), MaxPendingPods)]
+	list = append(list, u.departed...)
+	u.Drain().Pods = list[:min(len(list), MaxPods)]
 }
 
 // isReportedElsewhere reports whether another entry says what a pod waits for: the
@@ -121,22 +149,23 @@ func (u *Update) isReportedElsewhere(v drain.Verdict) bool {
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
-func (u *Update) entry(left v1beta1.PendingPod, v drain.Verdict) v1beta1.PendingPod {
+func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatus {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID, left.Returned = pod.Namespace, pod.Name, pod.UID, v.Returned
+	left.Owner, left.SpecGraceSeconds = ownerOf(pod), pod.Spec.TerminationGracePeriodSeconds
 	switch {
-	case left.State == verdictLost,
-		left.State == VerdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
+	case left.State == v1beta1.PodLost,
+		left.State == v1beta1.PodRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
 		EvictedUntil(record.Drain(&u.was), pod.UID).After(u.now) && v.Step != drain.StepLeaving: // the cache is stale
 	default:
-		left.State, left.Reason = string(v.Step), Clip(v.Reason)
+		left.State, left.Reason, left.Message = stateOf(v.Step), string(v.Cause), Clip(v.Reason)
 		if pod.DeletionTimestamp == nil { // its eviction was listed, and the process stopped before the request
-			left.EvictionTime, left.GraceSeconds = nil, nil
+			left.EvictionTime, left.GraceSeconds, left.Overridden = nil, nil, ""
 		}
 	}
 	if !v.LastCall.IsZero() {
 		at := metav1.NewTime(v.LastCall)
-		left.LastCall = &at
+		left.LastCallTime = &at
 	}
 	if asked, grace, ok := evictionTime(pod); ok && !isSame(left, asked, grace) {
 		left.EvictionTime, left.GraceSeconds = &asked, &grace
@@ -144,9 +173,30 @@ func (u *Update) entry(left v1beta1.PendingPod, v drain.Verdict) v1beta1.Pending
 	return left
 }
 
+// stateOf is the state of a pod that must leave.
+func stateOf(step drain.Step) v1beta1.PodState {
+	switch step {
+	case drain.StepSurge:
+		return v1beta1.PodSurging
+	case drain.StepEvict, drain.StepDelete:
+		return v1beta1.PodEvicting
+	case drain.StepLeaving:
+		return v1beta1.PodLeaving
+	}
+	return v1beta1.PodWaiting
+}
+
+// ownerOf names the controller of a pod; empty: it has none.
+func ownerOf(pod *corev1.Pod) string {
+	if c := metav1.GetControllerOf(pod); c != nil {
+		return c.Kind + "/" + c.Name
+	}
+	return ""
+}
+
 // isSame reports whether an entry has the eviction time of a pod already, to the second
 // by which the two clocks may differ. A correction would cost a write for each node.
-func isSame(left v1beta1.PendingPod, asked metav1.Time, grace int64) bool {
+func isSame(left v1beta1.PodStatus, asked metav1.Time, grace int64) bool {
 	return left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
 		left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
 }
@@ -164,18 +214,18 @@ func evictionTime(pod *corev1.Pod) (metav1.Time, int64, bool) {
 // recordLost counts pods that are lost.
 func (u *Update) recordLost(names []string, how string) {
 	u.lost += len(names)
-	u.Drain().Pods.Lost += int32(len(names)) //nolint:gosec // G115: the pods of one node
+	u.Drain().PodCounts.Lost += int32(len(names)) //nolint:gosec // G115: the pods of one node
 	u.recordNames(v1beta1.ReasonPodLost, how+":", names)
 }
 
 // CountPods makes the counts match the list.
 func (u *Update) CountPods() {
-	pods := &u.Drain().Pods
+	pods := &u.Drain().PodCounts
 	pods.Leaving, pods.Waiting = 0, 0
-	for _, left := range u.Drain().PendingPods {
+	for _, left := range record.Pending(u.Drain()) {
 		switch {
-		case left.State == verdictLost, left.Returned:
-		case left.State == string(drain.StepLeaving):
+		case left.State == v1beta1.PodLost, left.Returned:
+		case left.State == v1beta1.PodLeaving:
 			pods.Leaving++
 		default:
 			pods.Waiting++
@@ -187,15 +237,17 @@ func (u *Update) CountPods() {
 // podEvent is an event about a pod that its entry shows already.
 type podEvent struct {
 	reason string
-	left   v1beta1.PendingPod
+	left   v1beta1.PodStatus
 	what   string
 }
 
 // pendingPods are the entries of the pods, by UID.
-func (u *Update) pendingPods() map[types.UID]*v1beta1.PendingPod {
-	byUID := map[types.UID]*v1beta1.PendingPod{}
-	for i := range u.Drain().PendingPods {
-		byUID[u.Drain().PendingPods[i].UID] = &u.Drain().PendingPods[i]
+func (u *Update) pendingPods() map[types.UID]*v1beta1.PodStatus {
+	byUID := map[types.UID]*v1beta1.PodStatus{}
+	for i := range u.Drain().Pods {
+		if left := &u.Drain().Pods[i]; record.IsPending(left) {
+			byUID[left.UID] = left
+		}
 	}
 	return byUID
 }
@@ -208,7 +260,7 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 	for _, v := range verdicts {
 		left := pods[v.Pod.UID]
 		// A refused pod is left out unless a budget is overridden: an override is always written first.
-		if v.Step == drain.StepSurge || left == nil || left.State == verdictLost || left.State == VerdictRefused && v.Overrides == "" {
+		if v.Step == drain.StepSurge || left == nil || left.State == v1beta1.PodLost || left.State == v1beta1.PodRefused && v.Overrides == "" {
 			continue
 		}
 		u.markedEvicted[left.UID] = *left
@@ -217,10 +269,10 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 	return len(u.markedEvicted) > 0
 }
 
-func (u *Update) markEvicted(left *v1beta1.PendingPod, v drain.Verdict) {
+func (u *Update) markEvicted(left *v1beta1.PodStatus, v drain.Verdict) {
 	at := metav1.NewTime(u.now)
 	left.EvictionTime, left.GraceSeconds = &at, cmp.Or(v.GraceSeconds, v.Pod.Spec.TerminationGracePeriodSeconds)
-	left.State, left.Reason = string(drain.StepLeaving), Clip(v.Reason)
+	left.State, left.Reason, left.Message, left.Overridden = v1beta1.PodLeaving, string(v.Cause), Clip(v.Reason), Clip(v.Overrides)
 	u.podEvents = append(u.podEvents, podEvent{evictionReason(v), *left, v.Reason})
 }
 
@@ -239,13 +291,14 @@ func (u *Update) applyEvictions(o Outcome) {
 	pods := u.pendingPods()
 	for _, v := range o.Evicted {
 		left := pods[v.Pod.UID]
-		if _, marked := u.markedEvicted[v.Pod.UID]; marked || left == nil || left.State == verdictLost {
+		if _, marked := u.markedEvicted[v.Pod.UID]; marked || left == nil || left.State == v1beta1.PodLost {
 			continue
 		}
 		u.markedEvicted[left.UID] = *left
 		switch v.Step {
 		case drain.StepSurge:
-			left.State, left.Reason = string(drain.StepSurge), Clip(v.Reason)
+			at := metav1.NewTime(u.now)
+			left.State, left.Reason, left.Message, left.SurgeTime = v1beta1.PodSurging, string(v.Cause), Clip(v.Reason), &at
 			u.podEvents = append(u.podEvents, podEvent{v1beta1.ReasonSurged, *left, v.Reason})
 		default:
 			u.markEvicted(left, v)
@@ -253,14 +306,14 @@ func (u *Update) applyEvictions(o Outcome) {
 	}
 	for pod, why := range o.NotEvicted {
 		left := pods[pod]
-		if left == nil || left.State == verdictLost {
+		if left == nil || left.State == v1beta1.PodLost {
 			continue
 		}
 		u.revertEvicted(left)
-		if left.State != VerdictRefused || left.Reason != Clip(why) {
+		if left.State != v1beta1.PodRefused || left.Message != Clip(why.Message) {
 			u.material = true // a later pass does not find it again
 		}
-		left.State, left.Reason = VerdictRefused, Clip(why)
+		left.State, left.Reason, left.Message = v1beta1.PodRefused, why.Reason, Clip(why.Message)
 	}
 }
 

@@ -17,20 +17,20 @@ func TestStateOfPodOfReturnedNode(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		evicted time.Duration // before now; zero: never
-		want    string
+		want    v1beta1.PodState
 	}{
-		"never evicted":                     {0, "Waits"},
-		"cache stale":                       {time.Second, "Leaving"},
-		"evicted long ago, and still there": {time.Minute, "Waits"},
+		"never evicted":                     {0, v1beta1.PodWaiting},
+		"cache stale":                       {time.Second, v1beta1.PodLeaving},
+		"evicted long ago, and still there": {time.Minute, v1beta1.PodWaiting},
 	} {
 		t.Run(name, func(t *testing.T) {
-			left := v1beta1.PendingPod{Namespace: "shop", Name: "db-0", UID: "u", State: "Lost", Reason: "its instance went before it had left"}
+			left := v1beta1.PodStatus{Namespace: "shop", Name: "db-0", UID: "u", State: "Lost", Message: "its instance went before it had left"}
 			if c.evicted > 0 {
 				at := metav1.NewTime(now.Add(-c.evicted))
 				left.EvictionTime = &at
 			}
 			in := &v1beta1.Interruption{Status: v1beta1.InterruptionStatus{Drain: &v1beta1.DrainStatus{
-				Pods: v1beta1.PodCounts{Total: 1, Lost: 1}, PendingPods: []v1beta1.PendingPod{left},
+				PodCounts: v1beta1.PodCounts{Total: 1, Lost: 1}, Pods: []v1beta1.PodStatus{left},
 			}}}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-0", UID: "u"}}
 			u := NewUpdate(in, now)
@@ -38,9 +38,9 @@ func TestStateOfPodOfReturnedNode(t *testing.T) {
 				Verdicts: []drain.Verdict{{Pod: pod, Step: drain.StepWaits, Reason: "waits for its budget"}},
 			}}}
 			u.listPods()
-			got := u.Drain().PendingPods[0]
-			if got.State != c.want || got.Reason != "waits for its budget" || u.Drain().Pods.Lost != 0 {
-				t.Errorf("got %s (%s), %d lost; want %s and none", got.State, got.Reason, u.Drain().Pods.Lost, c.want)
+			got := u.Drain().Pods[0]
+			if got.State != c.want || got.Message != "waits for its budget" || u.Drain().PodCounts.Lost != 0 {
+				t.Errorf("got %s (%s), %d lost; want %s and none", got.State, got.Message, u.Drain().PodCounts.Lost, c.want)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func (u *Update) RevertEvicted() {
 }
 
 // revertEvicted reverts a pod that was marked as evicted, and removes its events.
-func (u *Update) revertEvicted(left *v1beta1.PendingPod) {
+func (u *Update) revertEvicted(left *v1beta1.PodStatus) {
 	was, marked := u.markedEvicted[left.UID]
 	if !marked {
 		return

@@ -15,7 +15,7 @@ import (
 func (u *Update) Subject() hooks.Subject {
 	s := hooks.Subject{
 		Interruption: u.before.Name, UID: u.before.UID, InstanceID: u.before.Spec.InstanceID, Node: u.after.Status.NodeName,
-		Since: record.Since(&u.after.Status), Drain: drainID(&u.after.Status), Kind: u.after.Status.Kind, Phase: u.after.Status.Phase, Drill: record.IsDrill(u.after), Pods: u.Drain().Pods,
+		Since: record.Since(&u.after.Status), Drain: drainID(&u.after.Status), Kind: u.after.Status.Kind, Phase: u.after.Status.Phase, Drill: record.IsDrill(u.after), Pods: u.Drain().PodCounts,
 	}
 	if d := u.after.Status.Decision; d != nil {
 		s.Policy, s.Reason, s.Message = d.EffectivePolicy, string(d.Action), d.Message

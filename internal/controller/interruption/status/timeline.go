@@ -50,7 +50,7 @@ func (u *Update) RecordAt(at time.Time, reason, message string) {
 }
 
 // recordPod notes what happened to a pod.
-func (u *Update) recordPod(reason string, left v1beta1.PendingPod, what string) {
+func (u *Update) recordPod(reason string, left v1beta1.PodStatus, what string) {
 	u.Record(reason, podName(left)+" "+what)
 	last := &u.events[len(u.events)-1]
 	last.what, last.pod = what, &corev1.ObjectReference{
@@ -73,12 +73,12 @@ func (u *Update) recordNames(reason, what string, names []string) {
 
 // recordEach notes for each pod why it is held back, and how many there are beyond the
 // bound.
-func (u *Update) recordEach(reason string, pods []v1beta1.PendingPod) {
+func (u *Update) recordEach(reason string, pods []v1beta1.PodStatus) {
 	for _, left := range pods[:min(len(pods), maxNames)] {
-		u.recordPod(reason, left, left.Reason)
+		u.recordPod(reason, left, left.Message)
 	}
 	if more := len(pods) - maxNames; more > 0 {
-		u.Record(reason, fmt.Sprintf("and %d more pods; see status.drain.pendingPods", more))
+		u.Record(reason, fmt.Sprintf("and %d more pods; see status.drain.pods", more))
 	}
 }
 

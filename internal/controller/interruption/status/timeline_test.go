@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,15 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // Events of several pods share an entry only if the same happened at the same time. Every pod is
 // in a Kubernetes Event.
 func TestOneEntryForSeveralPods(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
-	pod := func(i int) v1beta1.PendingPod {
-		return v1beta1.PendingPod{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
+	pod := func(i int) v1beta1.PodStatus {
+		return v1beta1.PodStatus{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
 	}
 	u := NewUpdate(&v1beta1.Interruption{Status: v1beta1.InterruptionStatus{Timeline: []v1beta1.TimelineEntry{{Message: "before"}}}}, now)
 	u.Record(v1beta1.ReasonCordoned, "cordoned")
@@ -40,7 +40,7 @@ func TestOneEntryForSeveralPods(t *testing.T) {
 	}
 
 	left := pod(3)
-	u.markedEvicted = map[types.UID]v1beta1.PendingPod{left.UID: left}
+	u.markedEvicted = map[types.UID]v1beta1.PodStatus{left.UID: left}
 	u.revertEvicted(&left)
 	u.buildTimeline()
 	want = []string{"before", "cordoned", "default/pod-0 goes now", "default/pod-1 goes now: alone", "default/pod-2 goes now", "drained"}
@@ -57,18 +57,21 @@ func TestEntriesNameAllPods(t *testing.T) {
 	for i := range 40 {
 		name := fmt.Sprintf("%s-%d", strings.Repeat("p", 1+5*i), i)
 		names = append(names, "default/"+name)
-		u.recordPod(v1beta1.ReasonEvicted, v1beta1.PendingPod{Namespace: "default", Name: name}, "goes now")
+		u.recordPod(v1beta1.ReasonEvicted, v1beta1.PodStatus{Namespace: "default", Name: name}, "goes now")
 	}
 	u.buildTimeline()
-	var listed []string
+	listed := ""
 	for _, message := range messages(u) {
 		if strings.HasSuffix(message, "…") {
 			t.Errorf("cut off: %s", message)
 		}
-		listed = append(listed, record.PodsIn(message)...)
+		listed += message + " "
 	}
-	if diff := cmp.Diff(names, listed); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	words := strings.FieldsFunc(listed, func(r rune) bool { return strings.ContainsRune(" ,;()", r) })
+	for _, name := range names {
+		if !slices.Contains(words, name) {
+			t.Errorf("no entry names %s", name)
+		}
 	}
 	if n := len(u.after.Status.Timeline); n > 20 {
 		t.Errorf("%d entries for 40 pods", n)

@@ -45,7 +45,8 @@ type Update struct {
 	written  bool
 	// markedEvicted are the entries of the pods that this pass reported as evicted, as
 	// they were before.
-	markedEvicted map[types.UID]v1beta1.PendingPod
+	markedEvicted map[types.UID]v1beta1.PodStatus
+	departed      []v1beta1.PodStatus
 	// podEvents are events about pods that are not in the timeline yet.
 	podEvents []podEvent
 	// moved and lost count the pods that this pass found to be so.
@@ -68,6 +69,8 @@ type Pass struct {
 // Pods is what a pass knows about the pods of the node.
 type Pods struct {
 	Plan drain.Plan
+	// GoneAt returns when a pod was first missed; zero: unknown.
+	GoneAt func(types.UID) time.Time
 	// Known is false until the pods are listed.
 	Known       bool
 	Gates       []drain.Gate
@@ -87,7 +90,7 @@ type Outcome struct {
 	// Evicted are the verdicts that were carried out now.
 	Evicted []drain.Verdict
 	// NotEvicted are the pods whose eviction failed, with the reason.
-	NotEvicted map[types.UID]string
+	NotEvicted map[types.UID]Refusal
 	// Waits is a sentence about what the whole Interruption waits for.
 	Waits string
 	// Stage is the phase before anything was done to the node: AwaitingApproval or
@@ -122,11 +125,14 @@ type Outcome struct {
 	Completed bool
 }
 
+// Refusal is why a pod was not asked to leave: one CamelCase word and a sentence.
+type Refusal struct{ Reason, Message string }
+
 // NewUpdate begins the update of an Interruption. It writes into the object. A notice
 // that comes after an earlier interruption of the same instance was completed begins a
 // new one.
 func NewUpdate(in *v1beta1.Interruption, now time.Time) *Update {
-	u := &Update{now: now, before: in.DeepCopy(), after: in, markedEvicted: map[types.UID]v1beta1.PendingPod{}}
+	u := &Update{now: now, before: in.DeepCopy(), after: in, markedEvicted: map[types.UID]v1beta1.PodStatus{}}
 	u.entries = u.before.Status.Timeline
 	if done := in.Status.CompletionTime; done != nil {
 		in.Status = v1beta1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, HandledNotices: in.Status.HandledNotices}
@@ -168,7 +174,7 @@ func (u *Update) SetDecision(p Pass) {
 		s.Deadline = d.Deadline
 	}
 	if d.Withdrawn && s.Drain != nil {
-		s.Drain.PendingPods = nil
+		s.Drain.Pods = nil
 	}
 	u.setApproval(p.Interruption)
 	u.SetPods(p.Pods)

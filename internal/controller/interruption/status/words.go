@@ -14,7 +14,7 @@ import (
 
 // summary is a sentence about the result.
 func (u *Update) summary() string {
-	pods := u.Drain().Pods
+	pods := u.Drain().PodCounts
 	if d := u.after.Status.Decision; !record.Drains(d.Action) || len(u.after.Status.Conditions) > 0 &&
 		meta.FindStatusCondition(u.after.Status.Conditions, v1beta1.ConditionDrained) == nil {
 		return "nothing is left to do"
@@ -40,7 +40,7 @@ func (u *Update) slack() string {
 }
 
 // departure names a pod that left, with the time that it took.
-func departure(left v1beta1.PendingPod, now time.Time) string {
+func departure(left v1beta1.PodStatus, now time.Time) string {
 	if left.EvictionTime == nil || left.GraceSeconds == nil {
 		return podName(left)
 	}
@@ -48,7 +48,7 @@ func departure(left v1beta1.PendingPod, now time.Time) string {
 	return fmt.Sprintf("%s (%s of %ds grace)", podName(left), took, *left.GraceSeconds)
 }
 
-func podName(left v1beta1.PendingPod) string { return left.Namespace + "/" + left.Name }
+func podName(left v1beta1.PodStatus) string { return left.Namespace + "/" + left.Name }
 
 // text says what happened to the pods of the group.
 func (g *podGroup) text() string {

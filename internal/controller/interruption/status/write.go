@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
 // Writer writes the status of Interruptions. Metrics and Expectations may be nil, the
@@ -151,8 +150,8 @@ func materialPart(s *v1beta1.InterruptionStatus) *v1beta1.InterruptionStatus {
 	if m.Drain == nil {
 		return m
 	}
-	m.Drain.Pods = v1beta1.PodCounts{}
-	m.Drain.PendingPods = nil
+	m.Drain.PodCounts = v1beta1.PodCounts{}
+	m.Drain.Pods = nil
 	if m.Drain.Replacement != nil {
 		m.Drain.Replacement.Message = ""
 	}
@@ -169,26 +168,26 @@ const maxCorrection = 5 * time.Second
 // isNegligible reports whether two versions of a status differ at most in the order of
 // pods and in the second at which they were evicted. The next write corrects that.
 func isNegligible(was, is *v1beta1.InterruptionStatus) bool {
-	if was.Drain == nil || is.Drain == nil || len(was.Drain.PendingPods) != len(is.Drain.PendingPods) {
+	if was.Drain == nil || is.Drain == nil || len(was.Drain.Pods) != len(is.Drain.Pods) {
 		return equality.Semantic.DeepEqual(was, is)
 	}
 	before, after := was.DeepCopy(), is.DeepCopy()
-	before.Drain.PendingPods, after.Drain.PendingPods = byUID(before.Drain.PendingPods), byUID(after.Drain.PendingPods)
-	for i := range after.Drain.PendingPods {
-		before, left := &before.Drain.PendingPods[i], &after.Drain.PendingPods[i]
-		if before.State != string(drain.StepLeaving) || before.EvictionTime == nil || left.EvictionTime == nil {
+	before.Drain.Pods, after.Drain.Pods = byUID(before.Drain.Pods), byUID(after.Drain.Pods)
+	for i := range after.Drain.Pods {
+		before, left := &before.Drain.Pods[i], &after.Drain.Pods[i]
+		if before.State != v1beta1.PodLeaving || before.EvictionTime == nil || left.EvictionTime == nil {
 			continue
 		}
 		if left.EvictionTime.Sub(before.EvictionTime.Time).Abs() <= maxCorrection {
-			left.EvictionTime, left.Reason = before.EvictionTime, before.Reason
+			left.EvictionTime, left.Message = before.EvictionTime, before.Message
 		}
 	}
 	return equality.Semantic.DeepEqual(before, after)
 }
 
 // byUID returns pods in an order that does not depend on the plan.
-func byUID(pods []v1beta1.PendingPod) []v1beta1.PendingPod {
-	return slices.SortedFunc(slices.Values(pods), func(a, b v1beta1.PendingPod) int { return strings.Compare(string(a.UID), string(b.UID)) })
+func byUID(pods []v1beta1.PodStatus) []v1beta1.PodStatus {
+	return slices.SortedFunc(slices.Values(pods), func(a, b v1beta1.PodStatus) int { return strings.Compare(string(a.UID), string(b.UID)) })
 }
 
 // emit emits one Kubernetes Event for a timeline entry, about the object that it
