@@ -55,6 +55,7 @@ func TestPodsAreAskedByLastCallWhateverAWSRefuses(t *testing.T) {
 		end    time.Time
 	}{
 		{"heartbeat denied", heartbeat, denied, nil, false, hookEnd},
+		{"heartbeat fails", heartbeat, failed, nil, false, hookEnd},
 		{"heartbeat denied, and cordon", heartbeat, denied, []string{"patch Node"}, false, hookEnd},
 		{"heartbeat denied, and cordon, of a reclaimed instance", reclaimed, denied, []string{"patch Node"}, true, reclaimEnd},
 		{"detach denied", detach, denied, nil, false, reclaimEnd},
