@@ -182,6 +182,26 @@ func TestFailedRestoreIsRepeatedForTheNextPlan(t *testing.T) {
 	}
 }
 
+// A policy of the cluster refuses the cordon. The check recovers, and the plan that decides then has not begun.
+func TestPlanThatWaitsListsNoPodsOfAnother(t *testing.T) {
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(twelveDays)), sick()), node("a", instance), pod("web-1"), budget(0),
+		bySickness(v1beta1.ActionDrain, v1beta1.Rule{}))
+	w.refuses.requests = []string{"patch Node"}
+	for range 5 {
+		_ = w.pass(time.Second)
+	}
+	if n := len(record.Drain(&w.record().Status).PendingPods); n != 1 {
+		t.Fatalf("%d pods wait for their budget, want 1", n)
+	}
+	w.recovers()
+	for range 3 {
+		_ = w.pass(time.Minute)
+	}
+	if d := record.Drain(&w.record().Status); len(d.PendingPods) > 0 || d.Pods.Waiting > 0 {
+		t.Errorf("%s: the plan waits for its time, and lists %+v", w.record().Status.Phase, d.PendingPods)
+	}
+}
+
 // The date of a plan has passed before its notice came. It is handled, and the drain of a request goes on.
 func TestLateNoticeKeepsTheDrainOfARequest(t *testing.T) {
 	w := newWorld(t, recordOf(request(start.Add(time.Hour))), node("a", instance), pod("web-1"))
