@@ -2,28 +2,28 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/admission"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/rejection"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
-	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// maxPoolsTried bounds how many pools get requests: some clusters have hundreds.
-const maxPoolsTried = 20
+const (
+	// maxPoolsTried bounds how many pools get requests: some clusters have hundreds.
+	maxPoolsTried = 20
+	// maxHooksTried bounds how many Jobs of hooks are tried.
+	maxHooksTried = 20
+	// writesTimeout bounds all requests, since a webhook that hangs delays each of them.
+	writesTimeout = time.Minute
+)
 
 // writes sends what the controller writes for an interruption as dry runs, for a node of each pool.
 func (d *doctorRun) writes(ctx context.Context) ([]finding.Finding, error) {
@@ -34,85 +34,142 @@ func (d *doctorRun) writes(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := d.kube.limit(ctx)
+	t := &trial{
+		as: as, now: d.now(), limit: d.kube.limit, nodes: d.nodes, policies: d.policiesFound,
+		surge: !slices.Contains(d.controllerArgs, "--surge=false"),
+	}
+	if namespaces := argument(d.controllerArgs, "--hook-namespaces"); namespaces != "" {
+		t.jobNamespaces = strings.Split(namespaces, ",")
+	}
+	ctx, cancel := context.WithTimeout(ctx, writesTimeout)
 	defer cancel()
-	return tryWrites(ctx, as, d.nodes), nil
+	found := t.run(ctx)
+	if len(t.untried) > 0 {
+		d.notes = append(d.notes, "Not tried as a dry run: "+strings.Join(t.untried, "; ")+".")
+	}
+	return found, nil
 }
 
-// tryWrites sends the requests, and reports those that admission refuses.
-func tryWrites(ctx context.Context, as client.Client, nodes []corev1.Node) []finding.Finding {
-	c := client.NewDryRunClient(as)
-	var all []finding.Finding
-	add := func(object string, err error) {
-		switch {
-		case rejection.ByAdmission(err):
-			all = append(all, admission.WriteRefused(object, err))
-		case apierrors.IsForbidden(err) && len(all) == 0: // the user may not act as the controller; else RBAC, which another check compares
-			all = append(all, admission.WriteNotTried(object, err))
+// trial sends the writes of the controller as dry runs.
+type trial struct {
+	// as has the permissions of the controller.
+	as  client.Client
+	now time.Time
+	// limit limits the time of a request.
+	limit func(context.Context) (context.Context, context.CancelFunc)
+	// nodes and policies are those of the cluster, and jobNamespaces the namespaces for Jobs of hooks.
+	nodes         []corev1.Node
+	policies      []v1beta1.InterruptionPolicy
+	jobNamespaces []string
+	// surge is false if the controller surges no pods.
+	surge bool
+
+	// untried says which writes were not tried, and why.
+	untried []string
+}
+
+// run sends the requests, and reports those that admission refuses or leaves open.
+func (t *trial) run(ctx context.Context) (all []finding.Finding) {
+	open := map[string]bool{} // webhooks that say nothing about a dry run
+	for i, w := range t.table(ctx) {
+		if ctx.Err() != nil {
+			t.untried = append(t.untried, "the writes from "+w.object+" on (the API server took too long)")
+			return all
 		}
-	}
-	for _, node := range nodeOfEachPool(nodes) {
-		_, err := mutate.Apply(ctx, c, node, mutate.MarkInterrupted, notice.KindSpotInterruption)
-		add("node "+node.Name+" of "+poolName(node), err)
-		if pod := podOf(ctx, as, node.Name); pod != nil {
-			add("pod "+pod.Namespace+"/"+pod.Name+" on node "+node.Name, evictDry(ctx, as, pod))
+		for _, a := range t.send(ctx, w) {
+			switch {
+			case rejection.ByAdmission(a.err), webhookFails(a.err):
+				all = append(all, admission.WriteRefused(w.object, a.request, w.effect, a.err))
+			case withoutDryRun(a.err):
+				if text := a.request + a.err.Error(); !open[text] { // it names no object: once says it for all
+					open[text] = true
+					all = append(all, admission.WriteNotDry(w.object, a.request, a.err))
+				}
+			case apierrors.IsForbidden(a.err) && strings.Contains(a.err.Error(), "cannot impersonate"): // so no write can be tried
+				t.untried = nil
+				return append(all, admission.WriteNotTried(w.object, a.err))
+			case apierrors.IsForbidden(a.err) && i == 0: // others are RBAC of the controller, which another check compares
+				all = append(all, admission.WriteNotTried(w.object, a.err))
+			}
 		}
-	}
-	var records v1beta1.InterruptionList
-	if err := as.List(ctx, &records, client.Limit(1)); err == nil && len(records.Items) > 0 {
-		in := &records.Items[0]
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"`+string(in.Status.Phase)+`"}}`))
-		add("interruption "+in.Name, c.Status().Patch(ctx, in.DeepCopy(), patch))
-	}
-	if claim := aNodeClaim(ctx, as); claim != nil {
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+replacement.AnnotationTermination+`":"2100-01-01T00:00:00Z"}}}`))
-		add("nodeclaim "+claim.GetName(), errors.Join(c.Patch(ctx, claim.DeepCopy(), patch), c.Delete(ctx, claim.DeepCopy())))
 	}
 	return all
 }
 
-// nodeOfEachPool returns one node of each pool that is not cordoned by Lifeboat, in the order of names.
-func nodeOfEachPool(nodes []corev1.Node) []*corev1.Node {
-	var of []*corev1.Node
-	for i := range nodes {
-		n := &nodes[i]
-		if len(of) < maxPoolsTried && !mutate.HasMark(n) && !policy.IsControlPlane(n) &&
-			!slices.ContainsFunc(of, func(other *corev1.Node) bool { return policy.Pool(other) == policy.Pool(n) }) {
-			of = append(of, n)
-		}
-	}
-	return of
+// send makes one write, and returns the answers to its requests.
+func (t *trial) send(ctx context.Context, w write) []answer {
+	ctx, cancel := t.limit(ctx)
+	defer cancel()
+	c := &noting{Client: client.NewDryRunClient(t.as)}
+	_ = w.send(ctx, c) // the answers have more: the product treats some refusals as results
+	return c.answers
 }
 
-func poolName(n *corev1.Node) string {
-	if pool := policy.Pool(n); pool != "" {
-		return pool
-	}
-	return "no pool"
+// withoutDryRun reports whether a webhook supports no dry runs: the API server then refuses those alone
+// (k8s.io/apiserver, plugin/webhook/errors, NewDryRunUnsupportedErr).
+func withoutDryRun(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
-// podOf returns a pod of the node, or nil.
-func podOf(ctx context.Context, c client.Reader, node string) *corev1.Pod {
-	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}, client.Limit(1)); err != nil || len(pods.Items) == 0 {
-		return nil
-	}
-	return &pods.Items[0]
+// webhookFails reports whether a webhook that must answer does not. Each write then fails.
+func webhookFails(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-// evictDry evicts a pod as a dry run. A budget that refuses is no finding.
-func evictDry(ctx context.Context, c client.Client, pod *corev1.Pod) error {
-	eviction := &policyv1.Eviction{}
-	eviction.Namespace, eviction.Name = pod.Namespace, pod.Name
-	return c.SubResource("eviction").Create(ctx, pod.DeepCopy(), eviction, client.DryRunAll)
+// answer is the answer of the API server to a request.
+type answer struct {
+	request string
+	err     error
 }
 
-// aNodeClaim returns a NodeClaim, or nil.
-func aNodeClaim(ctx context.Context, c client.Reader) *unstructured.Unstructured {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(replacement.KindNodeClaim.GroupVersion().WithKind(replacement.KindNodeClaim.Kind + "List"))
-	if err := c.List(ctx, list, client.Limit(1)); err != nil || len(list.Items) == 0 {
-		return nil
+// noting notes the answers to writes. Several functions of the product return no error for a refusal.
+type noting struct {
+	client.Client
+	answers []answer
+}
+
+func (n *noting) note(request string, err error) error {
+	if err != nil {
+		n.answers = append(n.answers, answer{request, err})
 	}
-	return &list.Items[0]
+	return err
+}
+
+// Create creates an object.
+func (n *noting) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	return n.note("creation", n.Client.Create(ctx, o, opts...))
+}
+
+// Patch patches an object.
+func (n *noting) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	return n.note("patch", n.Client.Patch(ctx, o, p, opts...))
+}
+
+// Delete deletes an object.
+func (n *noting) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	return n.note("deletion", n.Client.Delete(ctx, o, opts...))
+}
+
+// Status returns the client of the status.
+func (n *noting) Status() client.SubResourceWriter { return n.SubResource("status") }
+
+// SubResource returns the client of a subresource.
+func (n *noting) SubResource(name string) client.SubResourceClient {
+	return &notingSub{SubResourceClient: n.Client.SubResource(name), of: n, name: name}
+}
+
+type notingSub struct {
+	client.SubResourceClient
+	of   *noting
+	name string
+}
+
+// Create creates a subresource, such as an eviction.
+func (s *notingSub) Create(ctx context.Context, o, sub client.Object, opts ...client.SubResourceCreateOption) error {
+	return s.of.note(s.name, s.SubResourceClient.Create(ctx, o, sub, opts...))
+}
+
+// Patch patches a subresource, such as the status.
+func (s *notingSub) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	return s.of.note("patch of the "+s.name, s.SubResourceClient.Patch(ctx, o, p, opts...))
 }

@@ -141,3 +141,27 @@ func TestStatusExitCodes(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", missing.code, missing.out, missing.err)
 	}
 }
+
+// A script that reads the exit code goes on after the wiring is corrected.
+func TestStatusDropsRepairedWiring(t *testing.T) {
+	in := interruption(spotNotice("n1", time.Hour))
+	complete(in, 50*time.Minute, 3, 0)
+	for _, c := range []struct {
+		status metav1.ConditionStatus
+		reason string
+		code   int
+	}{
+		{metav1.ConditionTrue, v1beta1.ReasonMissingFromQueue, exitNeedsPerson},
+		{metav1.ConditionFalse, v1beta1.ReasonWiringRepaired, ExitOK},
+	} {
+		in.Status.Conditions = []metav1.Condition{{
+			Type: v1beta1.ConditionWiringDegraded, Status: c.status, Reason: c.reason,
+			LastTransitionTime: metav1.NewTime(clock.Add(-time.Hour)), Message: "SpotInterruption was not delivered",
+		}}
+		objects := append(mixedNode(), newInstallation().objects()...)
+		r := (&harness{t: t, cluster: fakeCluster(t, withUser("carol"), append(objects, in.DeepCopy())...)}).run(t.Context(), "status")
+		if r.code != c.code || strings.Contains(r.out, "was not delivered") != (c.code == exitNeedsPerson) {
+			t.Errorf("%s: exit code %d\n%s%s", c.reason, r.code, r.out, r.err)
+		}
+	}
+}

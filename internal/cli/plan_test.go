@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,6 +109,26 @@ func TestPlan(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A person reads before the drain that the successor of such a pod may come back to the node.
+func TestPlanNamesPodThatComesBack(t *testing.T) {
+	agent := pod("shop", "agent-1", "agent", "ReplicaSet", 15)
+	agent.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, append(twoNodes(), agent, pod("shop", "web-1", "web", "ReplicaSet", 15))...)}
+	var p planned
+	if r := h.run(t.Context(), "plan", nodeName, "--kind", "spot", "-o", "json"); json.Unmarshal([]byte(r.out), &p) != nil || len(p.Pods) != 2 {
+		t.Fatalf("%s%s", r.out, r.err)
+	}
+	for _, v := range p.Pods {
+		if comesBack := strings.Contains(v.Reason, "may come back to this node"); comesBack != (v.Name == "agent-1") {
+			t.Errorf("pod %s: %s", v.Name, v.Reason)
+		}
+	}
+	text := h.run(t.Context(), "plan", nodeName, "--kind", "spot").out
+	if words := strings.Join(strings.Fields(text), " "); strings.Count(words, "may come back to this node") != 1 {
+		t.Errorf("the table does not say it once:\n%s", text)
 	}
 }
 

@@ -31,8 +31,40 @@ func TestRequestIsAlwaysDrainedNow(t *testing.T) {
 		"a policy that requires approval":   {asked, []v1beta1.InterruptionPolicy{named("p", 1, approval)}, v1beta1.StrategySurge, true},
 	} {
 		d, ok := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{tc.notice}, Node: ofPool("web"), Policies: tc.policies})
+		t.Log(d.Notice.ID)
 		if !ok || d.Action != v1beta1.ActionDrain || !d.NotBefore.IsZero() || d.Strategy != tc.strategy || d.AwaitsApproval != tc.awaits {
 			t.Errorf("%s: %+v", name, d)
 		}
+	}
+}
+
+// The group waits for its hooks until they end for good, whichever notice decides.
+func TestRequestHidesNoEndOfHooks(t *testing.T) {
+	group := build("asg", notice.KindAutoScalingTermination)
+	asked := build("r", notice.KindRequested)
+	by := func(at time.Time) v1beta1.Notice {
+		return build("r", notice.KindRequested, due(at, v1beta1.DeadlineEstimated))
+	}
+	ends := noon.Add(8 * time.Minute)
+	for name, tc := range map[string]struct {
+		request  v1beta1.Notice
+		extended time.Time // zero: they can be extended for the default time
+		want     time.Time
+	}{
+		"without a time":                      {asked, ends, ends},
+		"with a time later":                   {by(noon.Add(6 * time.Hour)), ends, ends},
+		"with a time that is over":            {by(noon.Add(-time.Hour)), ends, ends},
+		"the hooks can be extended":           {asked, time.Time{}, noon.Add(time.Hour)},
+		"they can, and it has a time later":   {by(noon.Add(6 * time.Hour)), time.Time{}, noon.Add(time.Hour)},
+		"they cannot, and it has a near time": {by(noon.Add(30 * time.Minute)), ends, ends},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, policies := range [][]v1beta1.InterruptionPolicy{nil, {named("p", 1, on(v1beta1.ActionNotify, notice.KindAutoScalingTermination), on(v1beta1.ActionDrain, "*"))}} {
+				d, ok := policy.Decide(policy.Facts{Now: noon, Notices: []v1beta1.Notice{group, tc.request}, Node: ofPool("web"), Policies: policies, Extended: true, ExtendedUntil: tc.extended})
+				if !ok || d.Action != v1beta1.ActionDrain || d.Deadline == nil || !d.Deadline.Time.Time.Truncate(time.Minute).Equal(tc.want) {
+					t.Errorf("%s decides, %s: the end is %v, want %s", d.Notice.ID, d.Action, d.Deadline, tc.want)
+				}
+			}
+		})
 	}
 }

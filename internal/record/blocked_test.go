@@ -89,3 +89,19 @@ func TestAcknowledgementCoversEarlierNeeds(t *testing.T) {
 		t.Errorf("needs %+v", needs)
 	}
 }
+
+// A person who has corrected the wiring has nothing more to do about the notice that was lost.
+func TestRepairedWiringNeedsNoPerson(t *testing.T) {
+	in := interruption(v1beta1.PhaseCompleted, v1beta1.ActionDrain, nil)
+	in.Status.Conditions = []metav1.Condition{{
+		Type: v1beta1.ConditionWiringDegraded, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonMissingFromQueue,
+		LastTransitionTime: metav1.NewTime(clock.Add(-time.Hour)), Message: "SpotInterruption was not delivered",
+	}}
+	if needs := record.Needs(&in, "lifeboat", clock); len(needs) != 1 {
+		t.Errorf("before: needs %+v", needs)
+	}
+	in.Status.Conditions[0].Status, in.Status.Conditions[0].Reason = metav1.ConditionFalse, v1beta1.ReasonWiringRepaired
+	if needs := record.Needs(&in, "lifeboat", clock); len(needs) != 0 {
+		t.Errorf("after: needs %+v", needs)
+	}
+}

@@ -25,11 +25,31 @@ func Facts(in *v1beta1.Interruption, node *corev1.Node, policies []v1beta1.Inter
 	}
 	if a := in.Status.LifecycleHooks; a != nil && len(a.Hooks) > 0 && a.WaitingSince != nil {
 		f.Extended, f.Retained = true, a.RetainOnAbandon
-		if a.EndTime != nil {
-			f.ExtendedUntil = a.EndTime.Time
-		}
+		f.ExtendedUntil = extendedUntil(a)
 	}
 	return f
+}
+
+// expiryMargin is how long before the hooks time out the last pod has to be gone.
+const expiryMargin = 10 * time.Second
+
+// failedHeartbeats is how many heartbeats in a row have to fail before their time out counts as the end
+// of the instance: one that succeeds later moves the end back, and what was overridden stays so.
+const failedHeartbeats = 3
+
+// extendedUntil is until when heartbeats extend the lifecycle hooks; zero: no end is known. While they
+// fail again and again, for whatever reason, nothing extends the hooks past the timeout that runs.
+func extendedUntil(h *v1beta1.LifecycleHooksStatus) time.Time {
+	var until time.Time
+	if h.EndTime != nil {
+		until = h.EndTime.Time
+	}
+	if h.FailedHeartbeats >= failedHeartbeats && h.ExpiryTime != nil {
+		if fails := h.ExpiryTime.Add(-expiryMargin); until.IsZero() || fails.Before(until) {
+			until = fails
+		}
+	}
+	return until
 }
 
 // Drain returns the drain of a status for reading; an empty one if there is none.

@@ -78,6 +78,9 @@ func order(f Facts) Decision {
 	return Decision{Status: s, Order: f.claim(extra, all)}
 }
 
+// Trial returns the NodeClaim of a replacement even if none is needed now, so that a dry run can try its creation.
+func Trial(f Facts) *unstructured.Unstructured { return order(f).Order }
+
 func (f Facts) orderMessage(without exclusion) string {
 	text := fmt.Sprintf("created NodeClaim %s from NodePool %s for %d pods", f.Name, f.Pool.Name, len(Movable(f.Pods)))
 	if without.note != "" {

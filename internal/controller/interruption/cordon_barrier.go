@@ -61,12 +61,13 @@ func (b *cordonBarrier) observe(was, is client.Object, now time.Time) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !mayDrain(in) {
+	old, ok := was.(*v1beta1.Interruption)
+	if !mayDrain(in) && (!ok || !isAnswered(old, in)) {
 		delete(b.pending, in.Name)
 		return
 	}
 	_, isCordoned := b.cordoned[in.Name] // another notice about such a node delays no drain
-	if old, ok := was.(*v1beta1.Interruption); isCordoned || ok && !hasNews(old, in) {
+	if isCordoned || ok && !hasNews(old, in) {
 		return
 	}
 	set(&b.pending, in.Name, now.Add(barrierTimeout))
@@ -108,6 +109,12 @@ func (b *cordonBarrier) due(now time.Time) {
 // cordoned: another notice, or a person's approval.
 func hasNews(was, is *v1beta1.Interruption) bool {
 	return was.Generation != is.Generation || !mayDrain(was)
+}
+
+// isAnswered reports whether a new version may have the approval that the Interruption waits for. The
+// next pass decides: where it still waits, expect ends that others wait for it.
+func isAnswered(was, is *v1beta1.Interruption) bool {
+	return was.Generation != is.Generation && is.Status.Phase == v1beta1.PhaseAwaitingApproval
 }
 
 // setCordoned notes that this process cordoned the node of an Interruption.

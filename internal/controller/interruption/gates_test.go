@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/writes"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -32,9 +33,9 @@ func withHook(when v1beta1.HookTime, onFailure v1beta1.HookFailure) func(*v1beta
 	}
 }
 
-// withHookRunner adds a hook runner to the controller.
+// withHookRunner adds a hook runner to the controller. Its client notes refused writes, as in package app.
 func (w *world) withHookRunner() *world {
-	w.loop.HookRunner = runner.New(runner.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system", JobNamespaces: []string{"node-hooks"}})
+	w.loop.HookRunner = runner.New(runner.Options{Client: writes.Observe(w.client, w.loop.Metrics.WriteRefused), Live: w.client, Namespace: "lifeboat-system", JobNamespaces: []string{"node-hooks"}})
 	return w
 }
 

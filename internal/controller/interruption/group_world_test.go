@@ -49,8 +49,9 @@ type scaledGroup struct {
 	detached  []time.Time
 	ended     []string
 	hints     int
-	// refuse is the error of the next calls.
-	refuse error
+	// refuse is the error of the next calls, and refusedCalls counts those that got it.
+	refuse       error
+	refusedCalls int
 	// mayNot is the cloud's answer to MayTerminate, and tried are the instances it was called
 	// for.
 	mayNot error
@@ -127,6 +128,7 @@ func (g *scaledGroup) answers(a cloud.Action) error {
 		return err
 	}
 	if err := g.refuse; err != nil {
+		g.refusedCalls++
 		return err
 	}
 	if a.Group != g.group.Name || a.InstanceID != instance {
@@ -172,6 +174,7 @@ func (g *scaledGroup) Detach(_ context.Context, group, id string) error {
 		return err
 	}
 	if err := g.refuse; err != nil {
+		g.refusedCalls++
 		return err
 	}
 	switch state, in := g.states[id]; {
@@ -196,6 +199,7 @@ func (g *scaledGroup) Terminate(_ context.Context, id string) error {
 		return err
 	}
 	if err := g.refuse; err != nil {
+		g.refusedCalls++
 		return err
 	}
 	g.ended = append(g.ended, id)

@@ -65,7 +65,8 @@ func opening(w *v1beta1.Window, at time.Time) time.Time {
 }
 
 // extended is the deadline while Lifeboat sends heartbeats for a lifecycle hook: an hour from
-// the start of the drain, or from the first notice if that was earlier.
+// the start of the drain, or from the first notice if that was earlier. Heartbeats that fail three times
+// in a row extend nothing.
 func (c case_) extended(from time.Time, notices []v1beta1.Notice, stands *v1beta1.Deadline) *v1beta1.Deadline {
 	a := c.record.Status.LifecycleHooks
 	if a == nil || len(a.Hooks) == 0 || a.WaitingSince == nil {
@@ -79,6 +80,9 @@ func (c case_) extended(from time.Time, notices []v1beta1.Notice, stands *v1beta
 	at := from.Add(time.Hour)
 	if a.EndTime != nil && a.EndTime.Time.Before(at) {
 		at = a.EndTime.Time
+	}
+	if end := a.ExpiryTime; end != nil && a.FailedHeartbeats > 2 && end.Add(-10*time.Second).Before(at) {
+		at = end.Add(-10 * time.Second)
 	}
 	switch {
 	case firm(stands) && (a.RetainOnAbandon || stands.Time.Time.Before(at)):

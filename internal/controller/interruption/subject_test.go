@@ -1,11 +1,15 @@
 package interruption
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
@@ -178,6 +182,26 @@ func TestFailedRestoreIsRepeatedForTheNextPlan(t *testing.T) {
 	}
 }
 
+// A policy of the cluster refuses the cordon. The check recovers, and the plan that decides then has not begun.
+func TestPlanThatWaitsListsNoPodsOfAnother(t *testing.T) {
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(twelveDays)), sick()), node("a", instance), pod("web-1"), budget(0),
+		bySickness(v1beta1.ActionDrain, v1beta1.Rule{}))
+	w.refuses.requests = []string{"patch Node"}
+	for range 5 {
+		_ = w.pass(time.Second)
+	}
+	if n := len(record.Drain(&w.record().Status).PendingPods); n != 1 {
+		t.Fatalf("%d pods wait for their budget, want 1", n)
+	}
+	w.recovers()
+	for range 3 {
+		_ = w.pass(time.Minute)
+	}
+	if d := record.Drain(&w.record().Status); len(d.PendingPods) > 0 || d.Pods.Waiting > 0 {
+		t.Errorf("%s: the plan waits for its time, and lists %+v", w.record().Status.Phase, d.PendingPods)
+	}
+}
+
 // The date of a plan has passed before its notice came. It is handled, and the drain of a request goes on.
 func TestLateNoticeKeepsTheDrainOfARequest(t *testing.T) {
 	w := newWorld(t, recordOf(request(start.Add(time.Hour))), node("a", instance), pod("web-1"))
@@ -194,6 +218,76 @@ func TestLateNoticeKeepsTheDrainOfARequest(t *testing.T) {
 	}
 	if len(w.evictions) != 1 {
 		t.Errorf("evicted %v, want each pod once", w.evictions)
+	}
+}
+
+// The budget allows one drain. A request drained node n0, which then waits for the plan's slot like any other.
+func TestSlotIsNotInherited(t *testing.T) {
+	for name, leaves := range map[string]bool{"its pod has left": true, "its pod is still leaving": false} {
+		t.Run(name, func(t *testing.T) {
+			w := fleet(t, 2, team(func(s *v1beta1.InterruptionPolicySpec) {
+				s.Budget = &v1beta1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+				s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
+			}), start.Add(12*time.Hour))
+			first := fmt.Sprintf("i-%017d", 0)
+			w.edit(first, func(in *v1beta1.Interruption) { in.Spec.Notices = []v1beta1.Notice{request(time.Time{})} })
+			each := func(when string, span time.Duration) {
+				t.Helper()
+				for until := w.now.Add(span); w.now.Before(until); {
+					w.each(5 * time.Second)
+					if n := w.phases()[v1beta1.PhaseDraining]; n > 1 {
+						t.Fatalf("%s: %d nodes are drained at a time; evicted %v", when, n, w.evictions)
+					}
+				}
+			}
+			each("with the request", 20*time.Second)
+			if !slices.Equal(w.evictions, []string{"p0"}) {
+				t.Fatalf("evicted %v, want the pod of the request", w.evictions)
+			}
+			if leaves {
+				w.stopped("p0")
+				each("after its pod left", 20*time.Second)
+			}
+			w.edit(first, func(in *v1beta1.Interruption) {
+				in.Spec.Notices[0].Withdrawn = true
+				in.Spec.Notices = append(in.Spec.Notices, planned("h1", notice.ActionStop, start.Add(12*time.Hour)))
+			})
+			another := pod("p2")
+			another.Spec.NodeName = "n0"
+			if err := w.client.Create(t.Context(), another); err != nil {
+				t.Fatal(err)
+			}
+			each("without the request", time.Minute)
+			if !leaves {
+				return // it has its slot still
+			}
+			var n0 corev1.Node
+			if err := w.client.Get(t.Context(), client.ObjectKey{Name: "n0"}, &n0); err != nil {
+				t.Fatal(err)
+			}
+			if mutate.HasMark(&n0) || !slices.Equal(w.evictions, []string{"p0", "p1"}) || w.phases()[v1beta1.PhaseQueued] != 1 {
+				t.Fatalf("while n1 has the slot: n0 marked %t, evicted %v, phases %v", mutate.HasMark(&n0), w.evictions, w.phases())
+			}
+			w.stopped("p1")
+			each("with a free slot", time.Minute)
+			if !slices.Equal(w.evictions, []string{"p0", "p1", "p2"}) {
+				t.Errorf("with a free slot: evicted %v, phases %v", w.evictions, w.phases())
+			}
+		})
+	}
+}
+
+// edit changes a record.
+func (w *world) edit(name string, change func(*v1beta1.Interruption)) {
+	w.t.Helper()
+	var in v1beta1.Interruption
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, &in); err != nil {
+		w.t.Fatal(err)
+	}
+	change(&in)
+	in.Generation++
+	if err := w.client.Update(w.t.Context(), &in); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -311,6 +405,28 @@ func TestRequestWithTimeHidesNoStop(t *testing.T) {
 	w.play(30 * time.Minute)
 	if asked := w.asked["web-1"]; asked.IsZero() || asked.After(start.Add(30*time.Minute-40*time.Second)) {
 		t.Errorf("asked %v, want before the stop", w.asked)
+	}
+}
+
+// The group's hooks end the instance, whatever a person asks for.
+func TestRequestHidesNoEndOfHooks(t *testing.T) {
+	const global = 8 * time.Minute
+	for name, by := range map[string]time.Time{"without a time": {}, "overdue": start.Add(-time.Hour), "with a time later": start.Add(6 * time.Hour)} {
+		for decides, action := range map[string]v1beta1.Action{notice.KindAutoScalingTermination: v1beta1.ActionDrain, notice.KindRequested: v1beta1.ActionNotify} {
+			t.Run(name+", and "+decides+" decides", func(t *testing.T) {
+				g := withGroup(t, recordOf(terminating(notice.SourceQueue), request(by)), pod("web-1"), budget(0), team(func(s *v1beta1.InterruptionPolicySpec) {
+					s.Rules = append([]v1beta1.Rule{{Kinds: []string{notice.KindAutoScalingTermination}, Action: action}}, s.Rules...)
+				}))
+				g.group.Hooks[0].Global = global
+				g.hold("Terminating:Wait")
+				g.look()
+				g.run(global, g.stopsIn(29*time.Second))
+				s := g.record().Status
+				if at, asked := g.asked["web-1"]; !asked || at.Sub(start) > global-40*time.Second || len(g.completed) != 1 || s.Kind != decides {
+					t.Errorf("%s decides; asked %t, after %s; answered %v; deadline %v", s.Kind, asked, at.Sub(start), g.completed, s.Deadline)
+				}
+			})
+		}
 	}
 }
 

@@ -222,13 +222,23 @@ func Ineffective(name string) finding.Finding {
 	}
 }
 
-// WriteRefused returns the finding about something that Lifeboat writes for an interruption, and that
+// WriteRefused returns the finding about a request that Lifeboat sends for an interruption, and that
 // admission refuses. The API server's answer names what refuses it.
-func WriteRefused(object string, err error) finding.Finding {
+func WriteRefused(object, request, effect string, err error) finding.Finding {
 	return finding.Finding{
 		Severity: finding.Broken, ID: Refused, Object: object,
-		Problem: fmt.Sprintf("the API server refuses what Lifeboat writes for an interruption, so that only the last call protects its pods: %v", err),
+		Problem: fmt.Sprintf("the API server refuses the %s that Lifeboat sends for an interruption, so that %s: %v", request, effect, err),
 		Fix:     "exempt the service account lifeboat-system:lifeboat-controller in the policy or the webhook that the answer names",
+	}
+}
+
+// WriteNotDry returns the finding about a request that cannot be tried: a webhook for it supports no dry
+// runs. The real request may well be accepted.
+func WriteNotDry(object, request string, err error) finding.Finding {
+	return finding.Finding{
+		Severity: finding.Info, ID: NotWritten, Object: object,
+		Problem: fmt.Sprintf("cannot check whether the API server accepts the %s that Lifeboat sends for an interruption: %v", request, err),
+		Fix:     "set sideEffects: None or NoneOnDryRun for the webhook, if that is true for it; or rehearse an interruption",
 	}
 }
 

@@ -177,7 +177,7 @@ func TestFindings(t *testing.T) {
 		"nor is a DaemonSet's":     {[]any{pod("a", owned("DaemonSet", "d"), grace(600), tolerating(everything))}, nil, ""},
 		"nor one that has ended":   {[]any{pod("a", unowned, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, nil, ""},
 		"a pod that hops back":     {[]any{pod("a", tolerating(everything))}, []string{"warning tolerates-every-taint replicaset shop/web-abc"}, "operator Exists and no key"},
-		"tolerates a cordon alone": {[]any{pod("a", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists}))}, []string{"warning tolerates-every-taint replicaset shop/web-abc"}, "taint of a cordoned node"},
+		"tolerates a cordon alone": {[]any{pod("a", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists}))}, []string{"warning tolerates-every-taint replicaset shop/web-abc"}, "Lifeboat asks that one to stop once more only, at its last call"},
 		"tolerates one key alone":  {[]any{pod("a", tolerating(corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists}))}, nil, ""},
 		"tolerates all NoExecute":  {[]any{pod("a", tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}))}, nil, ""},
 		"its only replica":         {[]any{deployment(1, ""), pod("a")}, []string{"warning single-replica deployment shop/web"}, "scale deployment web --replicas=2"},

@@ -37,7 +37,7 @@ func (s *Survey) checkWorkload(by owner, w *workload) []sizedFinding {
 	}
 	if w.tolerates {
 		add(finding.Warning, ToleratesEveryTaint, w.pods,
-			"its pods tolerate the taint of a cordoned node: the scheduler can place the replacement on the interrupted node, and it is evicted again",
+			"its pods tolerate the taint of a cordoned node: the scheduler can place the replacement on the interrupted node, and Lifeboat asks that one to stop once more only, at its last call",
 			by.line("tolerations", "list the required taints, without node.kubernetes.io/unschedulable, and no toleration with operator Exists and no key"))
 	}
 	s.checkReplicas(by, w, add)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -43,5 +44,35 @@ func TestStateOfPodOfReturnedNode(t *testing.T) {
 				t.Errorf("got %s (%s), %d lost; want %s and none", got.State, got.Message, u.Drain().PodCounts.Lost, c.want)
 			}
 		})
+	}
+}
+
+// A pod that came back to the cordoned node is the successor of one that is counted already. It counts in
+// no number while it is there, and it is not counted as moved when it goes.
+func TestReturnedPodIsCountedOnce(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	verdict := func(uid string, step drain.Step, returned bool) drain.Verdict {
+		return drain.Verdict{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: uid, UID: types.UID(uid)}}, Step: step, Returned: returned}
+	}
+	in := &v1beta1.Interruption{}
+	for _, pass := range []struct {
+		name string
+		plan []drain.Verdict
+		want v1beta1.PodCounts
+	}{
+		{"before", []drain.Verdict{verdict("first", drain.StepLeaving, false), verdict("other", drain.StepWaits, false)}, v1beta1.PodCounts{Total: 2, Leaving: 1, Waiting: 1}},
+		{"it is back", []drain.Verdict{verdict("again", drain.StepWaits, true), verdict("other", drain.StepWaits, false)}, v1beta1.PodCounts{Total: 2, Moved: 1, Waiting: 1}},
+		{"it leaves again", []drain.Verdict{verdict("again", drain.StepLeaving, true), verdict("other", drain.StepLeaving, false)}, v1beta1.PodCounts{Total: 2, Moved: 1, Leaving: 1}},
+		{"both are gone", nil, v1beta1.PodCounts{Total: 2, Moved: 2}},
+	} {
+		u := NewUpdate(in, now)
+		u.pass = &Pass{Interruption: in, Node: &corev1.Node{}, NodeName: "a", Pods: Pods{Known: true, Plan: drain.Plan{Verdicts: pass.plan}}}
+		u.settlePods()
+		u.listPods()
+		u.CountPods()
+		if got := u.Drain().Pods; got != pass.want {
+			t.Errorf("%s: counts %+v, want %+v", pass.name, got, pass.want)
+		}
+		in = &v1beta1.Interruption{Status: *u.Status().DeepCopy()}
 	}
 }
