@@ -180,7 +180,7 @@ func (r *rig) recorded() int {
 		if d == nil {
 			continue
 		}
-		p := d.Pods
+		p := d.PodCounts
 		if int(p.Total) == r.world.podsPerNode && p.Leaving+p.Moved+p.Lost == p.Total {
 			n++
 		}

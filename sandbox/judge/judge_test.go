@@ -68,6 +68,9 @@ var planted = []struct {
 	{"a completed Interruption lists a pod", func(s *story) {
 		s.record(150*second, "i-a", entry{action: "Drain", phase: "Completed", completed: true, notices: []string{kindSpot}, pending: []string{"web"}, timeline: []string{reasonOverride, "default/db"}})
 	}, []string{"status-prompt", "status-true"}},
+	{"a pod left long before its departure in the record", func(s *story) {
+		s.record(150*second, "i-a", entry{action: "Drain", phase: "Completed", completed: true, notices: []string{kindSpot}, left: []string{"web"}, timeline: []string{reasonOverride, "default/db"}})
+	}, []string{"departures-true"}},
 	{"a pod that is gone stays pending", func(s *story) {
 		s.record(150*second, "i-a", entry{action: "Drain", phase: "Draining", notices: []string{kindSpot}, pending: []string{"db"}, timeline: []string{reasonOverride, "default/db"}})
 	}, []string{"settled", "status-prompt", "status-true"}},

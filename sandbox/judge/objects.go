@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,10 +81,24 @@ type record struct {
 		Decision       *struct{ Action string }
 		Timeline       []struct{ Reason, Message string }
 		Drain          *struct {
-			PendingPods []struct{ Namespace, Name, UID, State string }
+			Pods        []recordedPod
 			Replacement *struct{ Group string }
 		}
 	}
+}
+
+// recordedPod is a pod in a record.
+type recordedPod struct {
+	Namespace, Name, UID, State string
+	DepartureTime               *time.Time
+}
+
+// pending are the pods that a record says are still there.
+func (r *record) pending() []recordedPod {
+	if r.Status.Drain == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.Status.Drain.Pods), func(p recordedPod) bool { return p.State == "Left" || p.DepartureTime != nil })
 }
 
 // drains reports whether the decision lets pods leave.

@@ -35,10 +35,11 @@ func Rules() []Rule {
 		{"record-kept", "an Interruption is deleted only after it is completed", recordKept},
 		{"status-true", "a completed Interruption lists no pending pods, and a pod that is gone is not pending", statusTrue},
 		{"status-prompt", "a pod that is gone is not pending for longer than the status may be late", statusPrompt},
+		{"departures-true", "the record says when a pod was gone, within the time that the status may be late", departuresTrue},
 		{"no-write-loop", "no object is written again and again", noWriteLoop},
 
 		{"only-interrupted-nodes", "pods leave only nodes with an Interruption that says so", onlyInterruptedNodes},
-		{"listed-before-eviction", "a pod is in status.drain.pendingPods before it is asked to stop", listedBeforeEviction},
+		{"listed-before-eviction", "a pod is in status.drain.pods before it is asked to stop", listedBeforeEviction},
 		{"cordoned-before-eviction", "a node is cordoned before its first pod is asked to stop", cordonedBeforeEviction},
 		{"all-cordoned-first", "all nodes with a firm deadline are cordoned before a pod of any is asked to stop", allCordonedFirst},
 		{"daemons-stay", "pods of DaemonSets and static pods are never asked to stop", daemonsStay},

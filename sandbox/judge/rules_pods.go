@@ -47,7 +47,7 @@ func listedBeforeEviction(h *History, found report) {
 				}
 			}
 		}
-		found(p.key(), p.asks[i].Received, "asked to stop before status.drain.pendingPods lists it")
+		found(p.key(), p.asks[i].Received, "asked to stop before status.drain.pods lists it")
 	})
 }
 

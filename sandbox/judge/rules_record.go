@@ -67,15 +67,31 @@ func recordKept(h *History, found report) {
 func statusTrue(h *History, found report) {
 	for name, i := range h.records {
 		r, at := i.last(), i.versions[len(i.versions)-1].at
-		if r.Status.Drain == nil {
-			continue
-		}
-		for _, pending := range r.Status.Drain.Pods {
+		for _, pending := range r.pending() {
 			switch p := h.pods[pending.UID]; {
 			case r.finished():
 				found(name, at, "completed, and lists %s/%s as pending", pending.Namespace, pending.Name)
 			case p != nil && !p.gone.IsZero() && i.deleted.IsZero() && !h.o.End.IsZero() && p.gone.Add(h.o.Delay).Before(h.o.End):
 				found(name, p.gone, "%s is gone since %s and still pending at the end", p.key(), h.o.End.Sub(p.gone))
+			}
+		}
+	}
+}
+
+// departuresTrue checks the times at which pods left, as the records have them.
+func departuresTrue(h *History, found report) {
+	for name, i := range h.records {
+		r := i.last()
+		if r.Status.Drain == nil {
+			continue
+		}
+		for _, left := range r.Status.Drain.Pods {
+			p := h.pods[left.UID]
+			if left.DepartureTime == nil || left.State != "Left" || p == nil || p.gone.IsZero() {
+				continue
+			}
+			if off := left.DepartureTime.Sub(p.gone).Abs(); off > statusDelay+h.o.Delay+h.o.Skew {
+				found(name, p.gone, "%s was gone %s from the departure in the record", p.key(), off.Round(time.Second))
 			}
 		}
 	}
@@ -92,10 +108,10 @@ func statusPrompt(h *History, found report) {
 			if v+1 < len(i.versions) {
 				until = i.versions[v+1].at
 			}
-			if is.object.Status.Drain == nil || !i.deleted.IsZero() {
+			if !i.deleted.IsZero() {
 				continue
 			}
-			for _, pending := range is.object.Status.Drain.Pods {
+			for _, pending := range is.object.pending() {
 				p := h.pods[pending.UID]
 				if p == nil || p.gone.IsZero() || reported[pending.UID] || until.Sub(p.gone) <= statusDelay+h.o.Delay {
 					continue

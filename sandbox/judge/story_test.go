@@ -105,7 +105,7 @@ func graceOf(seconds int) object {
 // entry is what a write of an Interruption says.
 type entry struct {
 	action, phase string
-	pending       []string
+	pending, left []string
 	deadline      time.Duration // from the beginning
 	soft, drill   bool
 	completed     bool
@@ -122,12 +122,15 @@ func (s *story) record(at time.Duration, instance string, e entry) {
 	for _, name := range e.pending {
 		pending = append(pending, object{"namespace": "default", "name": name, "uid": "uid-" + name})
 	}
+	for _, name := range e.left {
+		pending = append(pending, object{"namespace": "default", "name": name, "uid": "uid-" + name, "state": "Left", "departureTime": begin.Add(at - time.Second)})
+	}
 	for pair := range slices.Chunk(e.timeline, 2) {
 		timeline = append(timeline, object{"reason": pair[0], "message": pair[1]})
 	}
-	status := object{"phase": e.phase, "timeline": timeline, "drain": object{"pendingPods": pending}}
+	status := object{"phase": e.phase, "timeline": timeline, "drain": object{"pods": pending}}
 	if e.group != "" {
-		status["drain"] = object{"pendingPods": pending, "replacement": object{"group": e.group}}
+		status["drain"] = object{"pods": pending, "replacement": object{"group": e.group}}
 	}
 	if e.action != "" {
 		status["decision"] = object{"action": e.action}

@@ -88,9 +88,6 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 	}
 	c.observePods(ctx, facts, decision)
 	p := &pass{Controller: c, facts: facts, decision: decision, update: update}
-	if facts.podsKnown {
-		p.goneAt = c.departures.watch(in.Name, now)
-	}
 	p.plan = drain.NewPlan(facts.forDrain(decision, &c.Options))
 	update.SetDecision(status.Pass{
 		Interruption: in, Node: facts.node, NodeName: facts.nodeName, Decision: decision,

@@ -57,6 +57,9 @@ func (p *pass) replan(ctx context.Context) {
 
 // pods is what the status says about the pods.
 func (p *pass) pods() status.Pods {
+	if p.facts.podsKnown && p.goneAt == nil {
+		p.goneAt = p.departures.watch(p.facts.in.Name, p.facts.now)
+	}
 	return status.Pods{Plan: p.plan, Known: p.facts.podsKnown, GoneAt: p.goneAt, Gates: p.facts.gates, Replacement: p.facts.replacement.Status}
 }
 

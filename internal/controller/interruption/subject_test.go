@@ -190,15 +190,15 @@ func TestPlanThatWaitsListsNoPodsOfAnother(t *testing.T) {
 	for range 5 {
 		_ = w.pass(time.Second)
 	}
-	if n := len(record.Drain(&w.record().Status).PendingPods); n != 1 {
+	if n := len(record.Drain(&w.record().Status).Pods); n != 1 {
 		t.Fatalf("%d pods wait for their budget, want 1", n)
 	}
 	w.recovers()
 	for range 3 {
 		_ = w.pass(time.Minute)
 	}
-	if d := record.Drain(&w.record().Status); len(d.PendingPods) > 0 || d.Pods.Waiting > 0 {
-		t.Errorf("%s: the plan waits for its time, and lists %+v", w.record().Status.Phase, d.PendingPods)
+	if d := record.Drain(&w.record().Status); len(d.Pods) > 0 || d.PodCounts.Waiting > 0 {
+		t.Errorf("%s: the plan waits for its time, and lists %+v", w.record().Status.Phase, d.Pods)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestPagesShowRecordsLive(t *testing.T) {
 		t.Errorf("lane of shop/web-1: %q", lane)
 	}
 	r.change(t, "i-0000000000000000a", func(s *v1beta1.InterruptionStatus) {
-		s.Drain.Pods[1].Reason = "its last call is near"
+		s.Drain.Pods[3].Message = "its last call is near"
 	})
 	b.shows("its last call is near")
 	b.run(chromedp.KeyEvent(kb.Escape))

@@ -20,6 +20,7 @@ const hostile = `<img src=x onerror="document.title='run'"><script>document.titl
 func record(name, node string, noticed time.Time) *v1beta1.Interruption {
 	at := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(noticed.Add(d)) }
 	asked, call, grace := metav1.NewTime(noticed.Add(14*time.Second)), metav1.NewTime(noticed.Add(80*time.Second)), int64(30)
+	gone := func(seconds int) *metav1.Time { return &metav1.Time{Time: noticed.Add(time.Duration(seconds) * time.Second)} }
 	start, ready := at(time.Second), at(13*time.Second)
 	entry := func(d time.Duration, reason, text string) v1beta1.TimelineEntry {
 		return v1beta1.TimelineEntry{Time: at(d), Reason: reason, Message: text}
@@ -49,8 +50,10 @@ func record(name, node string, noticed time.Time) *v1beta1.Interruption {
 			Drain: &v1beta1.DrainStatus{
 				StartTime: &start, PodCounts: v1beta1.PodCounts{Total: 4, Moved: 2, Leaving: 1, Waiting: 1},
 				Pods: []v1beta1.PodStatus{
-					{Namespace: "shop", Name: "cart-7", UID: "c", State: "Leaving", Message: "its replacement is ready, so it goes now", EvictionTime: &asked, GraceSeconds: &grace, LastCall: &call},
-					{Namespace: "shop", Name: "db-0", UID: "d", State: "Waiting", Message: "waits for the PodDisruptionBudget shop/db, which allows no disruption", LastCall: &call},
+					{Namespace: "shop", Name: "cart-7", UID: "c", State: "Leaving", Message: "its replacement is ready, so it goes now", EvictionTime: &asked, GraceSeconds: &grace, LastCallTime: &call},
+					{Namespace: "shop", Name: "web-1", UID: "a", State: "Left", Message: "its replacement is ready, so it goes now", EvictionTime: &asked, DepartureTime: gone(18), GraceSeconds: &grace},
+					{Namespace: "shop", Name: "web-2", UID: "b", State: "Left", Message: "its replacement is ready, so it goes now", EvictionTime: &asked, DepartureTime: gone(20), GraceSeconds: &grace},
+					{Namespace: "shop", Name: "db-0", UID: "d", State: "Waiting", Message: "waits for the PodDisruptionBudget shop/db, which allows no disruption", LastCallTime: &call},
 				},
 				Replacement: &v1beta1.ReplacementStatus{Phase: v1beta1.ReplacementReady, Reason: "Ready", Message: "its node is Ready", NodeName: "ip-10-0-7-7.ec2.internal", StartTime: &start, OrderTime: &start, ReadyTime: &ready},
 			},
@@ -63,7 +66,17 @@ func over(in *v1beta1.Interruption, after time.Duration) *v1beta1.Interruption {
 	noticed := in.Spec.Notices[0].ReceivedTime.Time
 	done := metav1.NewMicroTime(noticed.Add(after))
 	in.Status.Phase, in.Status.CompletionTime, in.Status.HandledNotices = v1beta1.PhaseCompleted, &done, []string{"n1"}
-	in.Status.Drain.Pods, in.Status.Drain.Pods = v1beta1.PodCounts{Total: 4, Moved: 4}, nil
+	in.Status.Drain.PodCounts = v1beta1.PodCounts{Total: 4, Moved: 4}
+	for i := range in.Status.Drain.Pods {
+		p := &in.Status.Drain.Pods[i]
+		switch p.State = v1beta1.PodLeft; p.Name {
+		case "cart-7":
+			p.DepartureTime = &metav1.Time{Time: noticed.Add(24 * time.Second)}
+		case "db-0":
+			p.EvictionTime, p.DepartureTime = &metav1.Time{Time: noticed.Add(80 * time.Second)}, &metav1.Time{Time: noticed.Add(99 * time.Second)}
+			p.GraceSeconds, p.Overridden = in.Status.Drain.Pods[0].GraceSeconds, "PodDisruptionBudget shop/db"
+		}
+	}
 	in.Status.Timeline = append(in.Status.Timeline,
 		v1beta1.TimelineEntry{Time: metav1.NewMicroTime(noticed.Add(24 * time.Second)), Reason: v1beta1.ReasonPodTerminated, Message: "left shop/cart-7 (10s of 30s grace)"},
 		v1beta1.TimelineEntry{Time: metav1.NewMicroTime(noticed.Add(80 * time.Second)), Reason: v1beta1.ReasonProtectionOverridden, Message: "shop/db-0 its last call: the PodDisruptionBudget shop/db allows no disruption"},

@@ -78,7 +78,7 @@ func TestStormOfInterruptions(t *testing.T) {
 	names := value[[]string](b, `[...document.querySelectorAll(".rows tbody a")].map((a) => a.hash.slice("#/i/".length))`)
 	each(drawn, func(i int) {
 		r.change(t, names[i], func(s *v1beta1.InterruptionStatus) {
-			s.Drain.Pods[1].Reason = fmt.Sprintf("waits, written at %d by %d.", time.Now().UnixMilli(), i)
+			s.Drain.Pods[3].Message = fmt.Sprintf("waits, written at %d by %d.", time.Now().UnixMilli(), i)
 		})
 	})
 	b.until(fmt.Sprintf("latencies.length >= %d", drawn))

@@ -66,11 +66,11 @@ func TestReturnedPodIsCountedOnce(t *testing.T) {
 		{"both are gone", nil, v1beta1.PodCounts{Total: 2, Moved: 2}},
 	} {
 		u := NewUpdate(in, now)
-		u.pass = &Pass{Interruption: in, Node: &corev1.Node{}, NodeName: "a", Pods: Pods{Known: true, Plan: drain.Plan{Verdicts: pass.plan}}}
+		u.pass = &Pass{Interruption: in, Node: &corev1.Node{}, NodeName: "a", Pods: Pods{Known: true, GoneAt: func(types.UID) time.Time { return now }, Plan: drain.Plan{Verdicts: pass.plan}}}
 		u.settlePods()
 		u.listPods()
 		u.CountPods()
-		if got := u.Drain().Pods; got != pass.want {
+		if got := u.Drain().PodCounts; got != pass.want {
 			t.Errorf("%s: counts %+v, want %+v", pass.name, got, pass.want)
 		}
 		in = &v1beta1.Interruption{Status: *u.Status().DeepCopy()}
