@@ -30,7 +30,7 @@ func (u *Update) setConditions(o Outcome) {
 		u.setDrained(o)
 	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1beta1.ConditionCordoned): // it has not begun
 		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1beta1.ConditionDrained)
-		if o.Stage != "" || d.NotBefore.After(u.now) { // no pod has to leave yet: another notice listed them
+		if !u.pass.Pods.Known && (o.Stage != "" || d.NotBefore.After(u.now)) { // no pod has to leave yet: another notice listed them
 			u.Drain().PendingPods = nil
 			u.CountPods()
 		}
