@@ -31,7 +31,7 @@ func (u *Update) setConditions(o Outcome) {
 		u.setDrained(o)
 	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1beta1.ConditionCordoned): // it has not begun
 		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1beta1.ConditionDrained)
-		if o.Stage != "" || d.NotBefore.After(u.now) { // no pod has to leave yet: another notice listed them
+		if !u.pass.Pods.Known && (o.Stage != "" || d.NotBefore.After(u.now)) { // no pod has to leave yet: another notice listed them
 			u.Drain().Pods = slices.DeleteFunc(u.Drain().Pods, func(p v1beta1.PodStatus) bool { return record.IsPending(&p) })
 			u.CountPods()
 		}
