@@ -85,12 +85,14 @@ func Begun(s *v1beta1.InterruptionStatus) time.Time {
 	return s.Drain.StartTime.Time
 }
 
-// subjectTime is when the drain began to serve the subject that it serves now, or zero.
+// subjectTime is when the drain began to serve the subject that it serves now, or zero. A node may have
+// been marked for that subject long before.
 func subjectTime(s *v1beta1.InterruptionStatus) time.Time {
-	if begun := Begun(s); begun.IsZero() || s.Drain.SubjectTime == nil {
+	begun := Begun(s)
+	if begun.IsZero() || s.Drain.SubjectTime == nil {
 		return begun
 	}
-	return s.Drain.SubjectTime.Time
+	return latest(begun, s.Drain.SubjectTime.Time)
 }
 
 // HasWork reports whether something was done to the node: it is marked, cordoned or drained.

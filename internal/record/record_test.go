@@ -111,3 +111,23 @@ func TestHookGates(t *testing.T) {
 		}
 	}
 }
+
+// A node may be marked for a notice long before it is drained for it, and its drain may pass to another.
+func TestDrainBeginsForItsSubject(t *testing.T) {
+	before, after := metav1.NewMicroTime(clock.Add(-time.Hour)), metav1.NewMicroTime(clock.Add(time.Hour))
+	begun := metav1.NewMicroTime(clock)
+	for name, c := range map[string]struct {
+		drain v1beta1.DrainStatus
+		want  time.Time
+	}{
+		"marked only":                {v1beta1.DrainStatus{SubjectTime: &before}, time.Time{}},
+		"marked before":              {v1beta1.DrainStatus{StartTime: &begun, SubjectTime: &before}, clock},
+		"of the notice that began":   {v1beta1.DrainStatus{StartTime: &begun}, clock},
+		"passed to the next subject": {v1beta1.DrainStatus{StartTime: &begun, SubjectTime: &after}, after.Time},
+	} {
+		in := &v1beta1.Interruption{Status: v1beta1.InterruptionStatus{Drain: &c.drain}}
+		if got := record.Facts(in, nil, nil, clock).Begun; !got.Equal(c.want) {
+			t.Errorf("%s: begun %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -62,7 +62,9 @@ type modelRun struct {
 	promise  string
 	halted   bool // the product repeats something without end: the run ends
 	refusals []*refusedWrite
-	repeats  map[string][]time.Time // when a request was refused, within the last hour
+	// windows is how often windows of the policies open: a record says until when its window is open.
+	windows time.Duration
+	repeats map[string][]time.Time // when a request was refused, within the last hour
 
 	mu     sync.Mutex
 	wanted []wantedWatch

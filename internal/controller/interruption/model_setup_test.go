@@ -134,6 +134,7 @@ func (r *modelRun) drawRule() v1beta1.Rule {
 		return rule
 	}
 	if r.c.Chance(.3) {
+		r.windows = 10 * time.Minute // at most
 		rule.Window = &v1beta1.Window{Schedule: pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *"), Duration: metav1.Duration{Duration: 10 * time.Minute}}
 	}
 	if r.c.Chance(.2) {
