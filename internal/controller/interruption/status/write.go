@@ -179,7 +179,7 @@ func isNegligible(was, is *v1beta1.InterruptionStatus) bool {
 			continue
 		}
 		if left.EvictionTime.Sub(before.EvictionTime.Time).Abs() <= maxCorrection {
-			left.EvictionTime, left.Message = before.EvictionTime, before.Message
+			left.EvictionTime, left.Reason, left.Message = before.EvictionTime, before.Reason, before.Message
 		}
 	}
 	return equality.Semantic.DeepEqual(before, after)
