@@ -154,7 +154,7 @@ func TestFailedRequestAtLastCallIsRepeatedSoon(t *testing.T) {
 	deadline := start.Add(30 * time.Minute)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, deadline)), node("a", instance), pod("web-1"))
 	w.refuses.requests, w.refuse = []string{"patch status Interruption"}, errors.New("connection refused")
-	w.queued(deadline.Add(-38 * time.Second)) // its last call was two seconds before
+	_, _ = w.queued(deadline.Add(-38 * time.Second)) // its last call was two seconds before
 	w.refuse = nil
 	passes, last := w.queued(deadline.Add(-30 * time.Second))
 	if at, asked := w.asked["web-1"]; !asked {
