@@ -77,30 +77,13 @@ func allCordonedFirst(h *History, found report) {
 			if r == nil || o == nil || o == n || !r.drains() || !r.Status.Deadline.firm() || r.finished() {
 				continue
 			}
-			// A decision of the last moment can be on its way, and a pass that has listed the pod in its
-			// record does not look again.
-			recent := other.decidedAt().After(h.committed(n, at).Add(-time.Second))
+			// A decision of the last moment can be on its way.
+			recent := other.decidedAt().After(at.Add(-time.Second))
 			if !recent && other.versions[0].at.After(at.Add(-cordonBarrier)) && !o.before(at).Spec.Unschedulable {
 				found(p.key(), at, "asked to stop before the interrupted node %s is cordoned", o.name)
 			}
 		}
 	})
-}
-
-// committed is when the record of a node was last written before a pod was asked to stop, by the log of
-// the API server. On a busy machine the request follows seconds later.
-func (h *History) committed(n *node, at time.Time) time.Time {
-	const slowest = 5 * time.Second
-	written := at
-	if n == nil || h.records[n.instance()] == nil {
-		return written
-	}
-	for _, v := range h.records[n.instance()].versions {
-		if !v.at.After(at) && at.Sub(v.at) < slowest {
-			written = v.at
-		}
-	}
-	return written
 }
 
 // urgentBefore reports whether an Interruption had a notice by a time that leaves no choice of when to begin.
