@@ -30,10 +30,11 @@ func Facts(in *v1beta1.Interruption, node *corev1.Node, policies []v1beta1.Inter
 	return f
 }
 
-// expiryMargin is how long before the hooks time out the last pod has to be gone.
+// expiryMargin is how long before the hooks time out the last pod has to be gone: package lifecycle
+// completes them then.
 const expiryMargin = 10 * time.Second
 
-// failedHeartbeats is how many heartbeats in a row have to fail before their time out counts as the end
+// failedHeartbeats is how many heartbeats in a row have to fail before the timeout counts as the end
 // of the instance: one that succeeds later moves the end back, and what was overridden stays so.
 const failedHeartbeats = 3
 

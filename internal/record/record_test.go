@@ -131,3 +131,27 @@ func TestDrainBeginsForItsSubject(t *testing.T) {
 		}
 	}
 }
+
+// One heartbeat that fails moves no end: the next may succeed.
+func TestFailedHeartbeatsEndTheExtension(t *testing.T) {
+	since, expiry, end := metav1.NewMicroTime(clock), metav1.NewMicroTime(clock.Add(5*time.Minute)), metav1.NewMicroTime(clock.Add(time.Hour))
+	for name, c := range map[string]struct {
+		failed int32
+		end    *metav1.MicroTime
+		want   time.Time
+	}{
+		"none failed":                           {0, &end, end.Time},
+		"two failed":                            {2, &end, end.Time},
+		"three failed":                          {3, &end, expiry.Add(-10 * time.Second)},
+		"three failed, no end was known":        {3, nil, expiry.Add(-10 * time.Second)},
+		"three failed, and the end was earlier": {3, &since, since.Time},
+	} {
+		in := &v1beta1.Interruption{Status: v1beta1.InterruptionStatus{LifecycleHooks: &v1beta1.LifecycleHooksStatus{
+			Hooks: []v1beta1.LifecycleHookStatus{{Name: "lifeboat-terminate"}}, WaitingSince: &since,
+			FailedHeartbeats: c.failed, ExpiryTime: &expiry, EndTime: c.end,
+		}}}
+		if got := record.Facts(in, nil, nil, clock).ExtendedUntil; !got.Equal(c.want) {
+			t.Errorf("%s: extended until %s, want %s", name, got, c.want)
+		}
+	}
+}

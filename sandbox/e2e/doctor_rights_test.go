@@ -37,13 +37,13 @@ const doctorAudit = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitSt
 // doctorRights are the permissions of the doctor, as group/resource and verb, with the findings
 // that it cannot have without it.
 var doctorRights = map[string][]string{
-	"/nodes list":                  {"policies-tied", "grace-exceeds-notice", "single-replica", "not-ready-in-rotation", "no-prestop", "no-readiness-probe"},
+	"/nodes list":                  {"policies-tied", "grace-exceeds-notice", "single-replica", "not-ready-in-rotation", "no-prestop", "no-readiness-probe", "write-refused"},
 	"/pods list":                   {"grace-exceeds-notice", "single-replica", "not-ready-in-rotation", "no-prestop", "no-readiness-probe"},
 	"/services list":               {"not-ready-in-rotation", "no-prestop", "no-readiness-probe"},
 	"/serviceaccounts get":         nil,
 	"/serviceaccounts list":        nil,
-	"/serviceaccounts impersonate": {"role-incomplete"},
-	"/groups impersonate":          {"role-incomplete"},
+	"/serviceaccounts impersonate": {"role-incomplete", "write-refused"},
+	"/groups impersonate":          {"role-incomplete", "write-refused"},
 	"admissionregistration.k8s.io/mutatingwebhookconfigurations list":     nil,
 	"admissionregistration.k8s.io/validatingadmissionpolicies list":       nil,
 	"admissionregistration.k8s.io/validatingadmissionpolicybindings list": nil,

@@ -63,7 +63,7 @@ type failingPasses struct {
 	generation int64
 }
 
-// failingPod is a pod for which consecutive requests failed.
+// failingPod is a pod for which consecutive requests failed, or the hooks that cannot be started.
 type failingPod struct {
 	count       int
 	tried, next time.Time

@@ -255,7 +255,7 @@ const waitsAtBarrier = "the other interrupted nodes are not cordoned yet"
 
 // awaitCordonBarrier waits until every interrupted node is cordoned.
 func awaitCordonBarrier(_ context.Context, p *pass) (bool, error) {
-	if p.facts.barrierWait == 0 {
+	if p.facts.barrierWait == 0 || p.facts.podsKnown && p.plan.Empty() { // nothing is held back
 		return true, nil
 	}
 	// Many Interruptions with a hard deadline wait at the same time. A write for each

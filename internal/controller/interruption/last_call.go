@@ -45,11 +45,22 @@ func (p *pass) evictAtLastCall(ctx context.Context) error {
 func (p *pass) nextLastCall() time.Time {
 	var next time.Time
 	for _, v := range p.plan.Verdicts {
-		if v.LastCall.After(p.facts.now) && (next.IsZero() || v.LastCall.Before(next)) {
-			next = v.LastCall
+		at := v.LastCall
+		if !at.IsZero() && p.isOverdue(v) {
+			at = p.facts.now.Add(maxBackoff) // no failure of anything else makes it wait longer
+		}
+		if at.After(p.facts.now) && (next.IsZero() || at.Before(next)) {
+			next = at
 		}
 	}
 	return next
+}
+
+// isOverdue reports whether the last call of a pod has come, and no request for it was accepted.
+func (p *pass) isOverdue(v drain.Verdict) bool {
+	asks := v.Step == drain.StepEvict || v.Step == drain.StepDelete || v.Step == drain.StepSurge
+	return asks && !p.facts.now.Before(v.LastCall) &&
+		!slices.ContainsFunc(p.outcome.Evicted, func(sent drain.Verdict) bool { return sent.Pod.UID == v.Pod.UID })
 }
 
 // nextDate is when a pass that failed tries again at the latest: at the next last call of a pod, when the
@@ -119,13 +130,15 @@ func (c *Controller) evictAsRecorded(ctx context.Context, in *v1beta1.Interrupti
 	f.pods, f.podsKnown, _ = c.Pods.Pods(ctx, f.nodeName)
 	p := &pass{Controller: c, facts: f}
 	p.plan = drain.NewPlan(drain.Facts{Now: now, Deadline: s.Deadline, Margin: c.Margin, Pods: f.withLastCall(), Refused: f.refused()})
-	c.backoff.setUnderway(in.Name, true, p.nextLastCall())
 	var errs []error
 	for _, r := range c.sendUnrecorded(ctx, now, atLastCall(p.due(), now)) {
-		if !r.Evicted {
-			errs = append(errs, fmt.Errorf("evicting pod %s/%s: %s: %w", r.Verdict.Pod.Namespace, r.Verdict.Pod.Name, r.Reason, r.Err))
+		if r.Evicted {
+			p.outcome.Evicted = append(p.outcome.Evicted, r.Verdict)
+			continue
 		}
+		errs = append(errs, fmt.Errorf("evicting pod %s/%s: %s: %w", r.Verdict.Pod.Namespace, r.Verdict.Pod.Name, r.Reason, r.Err))
 	}
+	c.backoff.setUnderway(in.Name, true, p.nextLastCall())
 	return errors.Join(errs...)
 }
 

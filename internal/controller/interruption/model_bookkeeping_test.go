@@ -44,6 +44,7 @@ type podHistory struct {
 	askedByProduct bool
 	tried          time.Time // when a request to stop it was first refused by the API server
 	flapped        bool      // it was not Ready for some time
+	surged         time.Time // when its successor was requested
 }
 
 // instanceHistory is the known state of an instance.

@@ -71,6 +71,9 @@ func (b *bookkeeping) checkSuccessor(q *model.Request, in *v1beta1.Interruption,
 		now.Sub(page.bound) < time.Minute || b.run.refused("", time.Time{}, writeSurge, writeRecord) || b.disturbed(now) {
 		return
 	}
+	if waited := now.Sub(page.surged); !page.surged.IsZero() && waited >= 5*time.Minute {
+		return // its successor has had its time
+	}
 	grace := time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 	c := case_{record: in, node: b.nodeOf(in.Name), policies: b.policies(), now: now}
 	if p := effectivePolicy(c.policies, c.node); p != nil && len(p.Spec.Workloads) > 0 {

@@ -140,6 +140,10 @@ func (b *bookkeeping) checkLeft(instance, id string, page *podHistory) {
 	if in == nil || !b.isFree(page) || now.Sub(b.inst(instance).changed) < 4*time.Minute || now.Sub(b.run.lastPolicyChange()) < 4*time.Minute || b.mayStay(in, n, page.pod) {
 		return
 	}
+	hooked := slices.ContainsFunc(b.policies(), func(p v1beta1.InterruptionPolicy) bool { return len(p.Spec.Hooks) > 0 })
+	if hooked && b.run.refused(b.inst(instance).node, now.Add(-4*time.Minute), writeHook) {
+		return // without a deadline, pods wait for a hook as long as it takes
+	}
 	for _, t := range b.troubles {
 		if t.to.After(now.Add(-4 * time.Minute)) {
 			return

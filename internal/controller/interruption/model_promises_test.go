@@ -116,7 +116,11 @@ func (b *bookkeeping) startOf(in *v1beta1.Interruption, n v1beta1.Notice, at tim
 	c := case_{record: reopenedCopy(in), node: b.nodeOf(in.Name), policies: b.policies()}
 	v := verdict{notice: n, rule: c.ruleOf(n), deadline: n.Deadline, instanceGone: isOff(n)}
 	v.action = v.rule.Action
-	if end, known := b.earliestEnd(in); known && n.Kind == notice.KindRequested && (v.deadline == nil || end.Before(v.deadline.Time.Time)) {
+	by := n.Time.Add(2 * time.Hour) // unanswered, a request without a time goes ahead an hour after it was made
+	if v.deadline != nil {
+		by = v.deadline.Time.Time
+	}
+	if end, known := b.earliestEnd(in); known && n.Kind == notice.KindRequested && end.Before(by) {
 		v.deadline = deadlineAt(end, v1beta1.DeadlineHard) // what is unanswered goes ahead before the machine ends
 	}
 	for range 10 {

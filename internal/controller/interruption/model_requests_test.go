@@ -99,6 +99,9 @@ func (b *bookkeeping) checkSurgeRequest(q *model.Request) func(error) {
 		}
 		if _, now := is.Labels[v1beta1.LabelSurged]; now {
 			b.surges++
+			if page := b.pods[is.UID]; page != nil {
+				page.surged = b.run.c.Now()
+			}
 			if !b.run.people {
 				b.checkMayStop(q, was, b.pods[was.UID])
 			}

@@ -62,7 +62,8 @@ type modelRun struct {
 	promise  string
 	halted   bool // the product repeats something without end: the run ends
 	refusals []*refusedWrite
-	// windows is how often windows of the policies open: a record says until when its window is open.
+	// windows is how often the most frequent window of the policies opens; zero: there is none. A record
+	// says until when its window is open.
 	windows time.Duration
 	repeats map[string][]time.Time // when a request was refused, within the last hour
 

@@ -134,8 +134,12 @@ func (r *modelRun) drawRule() v1beta1.Rule {
 		return rule
 	}
 	if r.c.Chance(.3) {
-		r.windows = 10 * time.Minute // at most
-		rule.Window = &v1beta1.Window{Schedule: pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *"), Duration: metav1.Duration{Duration: 10 * time.Minute}}
+		schedule := pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *")
+		every := map[string]time.Duration{"0 * * * *": time.Hour, "*/10 * * * *": 10 * time.Minute, "0 2 * * *": 24 * time.Hour}[schedule]
+		if r.windows == 0 || every < r.windows {
+			r.windows = every
+		}
+		rule.Window = &v1beta1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: 10 * time.Minute}}
 	}
 	if r.c.Chance(.2) {
 		rule.NotBefore = &metav1.Duration{Duration: pick(r, 5*time.Minute, 2*time.Hour, 24*time.Hour)}

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -144,6 +145,20 @@ func TestPodsOfPlannedChangeAreAskedByLastCallWhateverIsRefused(t *testing.T) {
 				t.Errorf("refused %d, asked %t, %s before the deadline (%d passes, last error %v)", w.refuses.count, asked, deadline.Sub(at), passes, last)
 			}
 		})
+	}
+}
+
+// The record is refused for good, so its passes wait up to a minute. A request that fails at the last call of a
+// pod does not wait that long.
+func TestFailedRequestAtLastCallIsRepeatedSoon(t *testing.T) {
+	deadline := start.Add(30 * time.Minute)
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, deadline)), node("a", instance), pod("web-1"))
+	w.refuses.requests, w.refuse = []string{"patch status Interruption"}, errors.New("connection refused")
+	_, _ = w.queued(deadline.Add(-38 * time.Second)) // its last call was two seconds before
+	w.refuse = nil
+	passes, last := w.queued(deadline.Add(-30 * time.Second))
+	if at, asked := w.asked["web-1"]; !asked {
+		t.Errorf("asked %t, %s before the deadline (%d passes, last error %v)", asked, deadline.Sub(at), passes, last)
 	}
 }
 

@@ -182,23 +182,30 @@ func TestFailedRestoreIsRepeatedForTheNextPlan(t *testing.T) {
 	}
 }
 
-// A policy of the cluster refuses the cordon. The check recovers, and the plan that decides then has not begun.
+// A policy of the cluster refuses the cordon. The check recovers, and the plan that decides then has not begun, or
+// is only reported.
 func TestPlanThatWaitsListsNoPodsOfAnother(t *testing.T) {
-	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(twelveDays)), sick()), node("a", instance), pod("web-1"), budget(0),
-		bySickness(v1beta1.ActionDrain, v1beta1.Rule{}))
-	w.refuses.requests = []string{"patch Node"}
-	for range 5 {
-		_ = w.pass(time.Second)
-	}
-	if n := len(record.Drain(&w.record().Status).Pods); n != 1 {
-		t.Fatalf("%d pods wait for their budget, want 1", n)
-	}
-	w.recovers()
-	for range 3 {
-		_ = w.pass(time.Minute)
-	}
-	if d := record.Drain(&w.record().Status); len(d.Pods) > 0 || d.PodCounts.Waiting > 0 {
-		t.Errorf("%s: the plan waits for its time, and lists %+v", w.record().Status.Phase, d.Pods)
+	for _, action := range []v1beta1.Action{v1beta1.ActionDrain, v1beta1.ActionNotify} {
+		t.Run(string(action), func(t *testing.T) {
+			w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(twelveDays)), sick()), node("a", instance), pod("web-1"), budget(0),
+				team(func(s *v1beta1.InterruptionPolicySpec) {
+					s.Rules = []v1beta1.Rule{{Kinds: []string{notice.KindInstanceStatus}, Action: v1beta1.ActionDrain}, {Kinds: []string{"*"}, Action: action}}
+				}))
+			w.refuses.requests = []string{"patch Node"}
+			for range 5 {
+				_ = w.pass(time.Second)
+			}
+			if n := len(record.Drain(&w.record().Status).Pods); n != 1 {
+				t.Fatalf("%d pods wait for their budget, want 1", n)
+			}
+			w.recovers()
+			for range 3 {
+				_ = w.pass(time.Minute)
+			}
+			if d := record.Drain(&w.record().Status); len(d.Pods) > 0 || d.PodCounts.Waiting > 0 {
+				t.Errorf("%s: the plan drains nothing now, and lists %+v", w.record().Status.Phase, d.Pods)
+			}
+		})
 	}
 }
 

@@ -32,15 +32,20 @@ func without(t *testing.T, crd *unstructured.Unstructured, path ...string) *unst
 	return old
 }
 
-// onlyOlder returns a copy of a CRD without the version in use.
-func onlyOlder(t *testing.T, crd *unstructured.Unstructured) *unstructured.Unstructured {
+// otherVersion returns a copy of a CRD that serves another version instead of the one in use.
+func otherVersion(t *testing.T, crd *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	old := crd.DeepCopy()
 	versions, _, err := unstructured.NestedSlice(old.Object, "spec", "versions")
-	if err != nil || len(versions) != 2 {
+	if err != nil || len(versions) != 1 {
 		t.Fatalf("%d versions, %v", len(versions), err)
 	}
-	if err := unstructured.SetNestedSlice(old.Object, versions[1:], "spec", "versions"); err != nil {
+	version, ok := versions[0].(map[string]any)
+	if !ok {
+		t.Fatalf("a version is %T", versions[0])
+	}
+	version["name"] = "v1alpha1"
+	if err := unstructured.SetNestedSlice(old.Object, versions, "spec", "versions"); err != nil {
 		t.Fatal(err)
 	}
 	return old
@@ -65,7 +70,7 @@ func TestCheckCRD(t *testing.T) {
 		{"newer than this version", without(t, crd, "status", "properties", "drain"), crd, "", ""},
 		{"older", crd, without(t, crd, "spec", "properties", "approval"), finding.Warning, "spec.approval"},
 		{"older, in a list", crd, without(t, crd, "spec", "properties", "notices", "items", "properties", "deadline"), finding.Warning, "spec.notices.deadline"},
-		{"only the older version", crd, onlyOlder(t, crd), finding.Broken, "does not serve lifeboat.dev/v1beta1"},
+		{"only another version", crd, otherVersion(t, crd), finding.Broken, "does not serve lifeboat.dev/v1beta1"},
 		{"not there", crd, nil, finding.Broken, "does not exist"},
 	} {
 		switch f := CheckCRD(tc.want, tc.got); {

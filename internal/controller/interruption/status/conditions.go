@@ -22,6 +22,10 @@ func (u *Update) setConditions(o Outcome) {
 	u.setPaused(o)
 	u.setCorroborated(o)
 	u.setSubject(o)
+	if waits := o.Stage != "" || d.NotBefore.After(u.now) || !record.Drains(d.Action); waits && !u.pass.Pods.Known && u.Drain().StartTime == nil {
+		u.Drain().Pods = slices.DeleteFunc(u.Drain().Pods, func(p v1beta1.PodStatus) bool { return record.IsPending(&p) }) // another notice listed them, whose drain did not begin
+		u.CountPods()
+	}
 	switch {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":
@@ -31,10 +35,6 @@ func (u *Update) setConditions(o Outcome) {
 		u.setDrained(o)
 	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1beta1.ConditionCordoned): // it has not begun
 		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1beta1.ConditionDrained)
-		if !u.pass.Pods.Known && (o.Stage != "" || d.NotBefore.After(u.now)) { // no pod has to leave yet: another notice listed them
-			u.Drain().Pods = slices.DeleteFunc(u.Drain().Pods, func(p v1beta1.PodStatus) bool { return record.IsPending(&p) })
-			u.CountPods()
-		}
 	}
 	u.recordStage(o)
 	u.setReplaced()
