@@ -153,23 +153,17 @@ type InterruptionStatus struct {
 	// it leaves its Auto Scaling group. It is empty if no hook holds it.
 	// +optional
 	LifecycleHooks *LifecycleHooksStatus `json:"lifecycleHooks,omitempty"`
-	// HandledNotices lists the keys of notices that were handled while other notices
-	// are still open. An example is a completed reboot on a node that stops
-	// later. The key of a planned change stays the same while its start and action
-	// do; the key of another notice is its id.
-	// +kubebuilder:validation:MaxItems=32
-	// +listType=set
-	// +kubebuilder:validation:items:MaxLength=128
-	// +optional
-	HandledNotices []string `json:"handledNotices,omitempty"`
 	// LastNoticeID is the id of the newest notice that was processed.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`
-	// Since is when an earlier interruption of the same instance completed.
-	// Answered lists the notices of that interruption.
+	// History lists what ended earlier, oldest first: each reason for which Lifeboat
+	// acted, or would have acted, and how it ended. When the Interruption is completed,
+	// the last entry is about what status.drain shows in full.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
 	// +optional
-	Since *metav1.MicroTime `json:"since,omitempty"`
+	History []HistoryEntry `json:"history,omitempty"`
 	// CompletionTime is when nothing was left to do. A later notice opens the
 	// record again.
 	// +optional
@@ -182,6 +176,57 @@ type InterruptionStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Outcome is how a reason to act on an instance ended.
+// +kubebuilder:validation:Enum=Completed;Cancelled;Handled;Postponed;Released;TakenOver
+type Outcome string
+
+// The outcomes. After the first two nothing was left to do about the instance.
+const (
+	// OutcomeCompleted: the instance is gone, or the change is over.
+	OutcomeCompleted Outcome = "Completed"
+	// OutcomeCancelled: the notice was withdrawn, or the node outlived it.
+	OutcomeCancelled Outcome = "Cancelled"
+	// OutcomeHandled: the notice was handled, such as a reboot that is over, and another one stands.
+	OutcomeHandled Outcome = "Handled"
+	// OutcomePostponed: the change was moved to a later time, and the node was restored.
+	OutcomePostponed Outcome = "Postponed"
+	// OutcomeReleased: another notice decides now, which does not drain the node yet. The node was restored.
+	OutcomeReleased Outcome = "Released"
+	// OutcomeTakenOver: another notice took the drain over while it was under way.
+	OutcomeTakenOver Outcome = "TakenOver"
+)
+
+// HistoryEntry is a reason to act on an instance that has ended.
+type HistoryEntry struct {
+	// Kind is the kind of the notice.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// Subject is what the drain was for, as in status.drain.subject.
+	// +kubebuilder:validation:MaxLength=640
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// Outcome is how it ended.
+	Outcome Outcome `json:"outcome"`
+	// StartTime is when the drain began to serve this reason. It is empty if no drain
+	// began.
+	// +optional
+	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
+	// EndTime is when it ended.
+	EndTime metav1.MicroTime `json:"endTime"`
+	// PodCounts counts the pods of the drain at its end.
+	// +optional
+	PodCounts *PodCounts `json:"podCounts,omitempty"`
+	// HandledNotices lists the keys of the notices that need nothing any more, as
+	// long as spec.notices has them. The key of a planned change stays the same while
+	// its start and its action do. The key of another notice is its id.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	// +optional
+	HandledNotices []string `json:"handledNotices,omitempty"`
 }
 
 // Decision is what the policy decided, and which rule decided it.

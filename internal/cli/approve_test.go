@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // withUser returns a cluster that reports this user name.
@@ -109,12 +110,12 @@ func TestStatementsWithSlowClock(t *testing.T) {
 		change func(*v1beta1.InterruptionStatus)
 		want   time.Time
 	}{
-		"the record was reopened": {func(s *v1beta1.InterruptionStatus) { s.Since = ahead(time.Minute) }, clock.Add(time.Minute + time.Microsecond)},
+		"the record was reopened": {func(s *v1beta1.InterruptionStatus) { s.History = recordtest.CompletedBefore(clock.Add(time.Minute)) }, clock.Add(time.Minute + time.Microsecond)},
 		"a hook has failed": {func(s *v1beta1.InterruptionStatus) {
 			record.EnsureDrain(s).Hooks = []v1beta1.HookStatus{{Name: "demote", State: v1beta1.HookFailed, Try: 3, CompletionTime: ahead(time.Hour)}}
 		}, clock.Add(time.Hour + time.Microsecond)},
 		"both were before": {func(s *v1beta1.InterruptionStatus) {
-			s.Since = ahead(-time.Minute)
+			s.History = recordtest.CompletedBefore(clock.Add(-time.Minute))
 			record.EnsureDrain(s).Hooks = []v1beta1.HookStatus{{Name: "demote", State: v1beta1.HookFailed, Try: 3, CompletionTime: ahead(-time.Second)}}
 		}, clock},
 	} {

@@ -209,7 +209,7 @@ func (f *drainFlags) notice(by string, now time.Time) v1beta1.Notice {
 func openRequest(in *v1beta1.Interruption) int {
 	for i := range in.Spec.Notices {
 		n := &in.Spec.Notices[i]
-		if n.Kind == notice.KindRequested && !n.Withdrawn && len(notice.Unanswered([]v1beta1.Notice{*n}, in.Status.HandledNotices)) > 0 {
+		if n.Kind == notice.KindRequested && !n.Withdrawn && len(notice.Unanswered([]v1beta1.Notice{*n}, notice.Handled(&in.Status))) > 0 {
 			return i
 		}
 	}

@@ -22,7 +22,6 @@ func requestNotice() v1beta1.Notice {
 func TestDrainRequestsAndWithdraws(t *testing.T) {
 	over := interruption(spotNotice("n1", time.Hour))
 	complete(over, 30*time.Minute, 1, 0)
-	over.Status.HandledNotices = []string{"n1"}
 	withdrawn := requestNotice()
 	withdrawn.Withdrawn = true
 	for name, tc := range map[string]struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -180,13 +181,9 @@ func happened(in *v1beta1.Interruption, ago time.Duration, reason, message strin
 
 // complete marks an interruption as completed.
 func complete(in *v1beta1.Interruption, ago time.Duration, moved, lost int32) {
-	at := metav1.NewMicroTime(clock.Add(-ago))
-	in.Status.Phase, in.Status.CompletionTime = v1beta1.PhaseCompleted, &at
+	in.Status.Phase = v1beta1.PhaseCompleted
 	in.Status.Kind, in.Status.NodeName = notice.KindSpotInterruption, in.Spec.NodeName
 	in.Status.LastNoticeID = in.Spec.Notices[len(in.Spec.Notices)-1].ID
-	in.Status.HandledNotices = nil
-	for i := range in.Spec.Notices {
-		in.Status.HandledNotices = append(in.Status.HandledNotices, notice.Key(&in.Spec.Notices[i]))
-	}
+	recordtest.Complete(in, clock.Add(-ago))
 	record.EnsureDrain(&in.Status).PodCounts = v1beta1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
 }

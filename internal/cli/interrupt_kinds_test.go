@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 func TestInterruptSendsNoticeFromFlags(t *testing.T) {
@@ -223,8 +224,7 @@ func TestInterruptClosesChange(t *testing.T) {
 func TestInterruptWithNothingToClose(t *testing.T) {
 	e := newEmulated(t)
 	waitForEnd := scheduled("n1", false)
-	done := metav1.NewMicroTime(clock.Add(time.Hour))
-	waitForEnd.Status.CompletionTime, waitForEnd.Status.HandledNotices = &done, []string{notice.Key(&waitForEnd.Spec.Notices[0])}
+	recordtest.Complete(waitForEnd, clock.Add(time.Hour))
 	for name, records := range map[string][]client.Object{
 		"no record": nil, "closed already": {scheduled("n1", true)}, "over already": {waitForEnd},
 		"not a drill": {interruption(spotNotice("x", time.Minute))},

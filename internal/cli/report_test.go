@@ -41,9 +41,6 @@ func reported() []client.Object {
 	old := interruption(spotNotice("n3", 40*24*time.Hour))
 	complete(old, 39*24*time.Hour, 9, 9)
 	old.Name = "i-0d4e5f60718293041"
-	for _, in := range []*v1beta1.Interruption{inTime, lost, old} {
-		in.Status.HandledNotices = []string{in.Spec.Notices[0].ID}
-	}
 	return []client.Object{inTime, lost, open, observed, old}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // A notice that joins a record which was completed after the notice was received must
@@ -47,11 +48,10 @@ func TestNoticeReopensCompletedRecord(t *testing.T) {
 	}
 }
 
-// The same for a record that another notice has reopened: status.since is the completion.
+// The same for a record that another notice has reopened: status.history has the completion.
 func TestNoticeJoinsReopenedRecord(t *testing.T) {
 	in := recorded(spot("old").Notice)
-	since := metav1.NewMicroTime(now.Add(time.Minute)) // the leader's clock is ahead
-	in.Status.Since = &since
+	in.Status.History = recordtest.CompletedBefore(now.Add(time.Minute)) // the leader's clock is ahead
 	record := join(t, cluster(interceptor.Funcs{}, in), spot("a"))
 	if notice.Finished(record) || len(record.Spec.Notices) != 2 || record.Spec.Notices[1].ID != "a" {
 		t.Errorf("notices %v, want the one that was added", record.Spec.Notices)
@@ -60,8 +60,7 @@ func TestNoticeJoinsReopenedRecord(t *testing.T) {
 
 func TestRepeatDoesNotReopenCompletedRecord(t *testing.T) {
 	in := recorded(spot("a").Notice)
-	done := metav1.NewMicroTime(now.Add(time.Minute))
-	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a"}
+	recordtest.Complete(in, now.Add(time.Minute), "a")
 	c := cluster(interceptor.Funcs{}, in)
 	if got, err := intake.NewRecorder(c, oneNode(), options()).Record(t.Context(), spot("a")); got != intake.Repeated {
 		t.Fatalf("got %q, %v", got, err)

@@ -122,15 +122,12 @@ const (
 	MaxFromAgent = 8
 )
 
-// Completed returns when the latest interruption of the record was completed, or zero. It
-// is in status.completionTime until the controller starts the next one, then in
-// status.since.
+// Completed returns when nothing was left to do about the instance for the last time, or zero.
 func Completed(in *v1beta1.Interruption) time.Time {
-	var latest time.Time
-	for _, at := range []*metav1.MicroTime{in.Status.Since, in.Status.CompletionTime} {
-		if at != nil && at.After(latest) {
-			latest = at.Time
+	for _, e := range slices.Backward(in.Status.History) {
+		if EndsAll(e.Outcome) {
+			return e.EndTime.Time
 		}
 	}
-	return latest
+	return time.Time{}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // byAgent changes the source of a notice to the node's agent.
@@ -94,8 +95,7 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 	}
 
 	in := &v1beta1.Interruption{Spec: v1beta1.InterruptionSpec{Notices: []v1beta1.Notice{received("a", 0), ahead}}}
-	done := metav1.NewMicroTime(after(5))
-	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a", ahead.ID}
+	recordtest.Complete(in, after(5), "a", ahead.ID)
 	if !notice.Finished(in) {
 		t.Error("a completed record is not finished, because an agent's clock is ahead")
 	}
@@ -108,15 +108,21 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 }
 
 func TestCompleted(t *testing.T) {
-	at := func(s int) *metav1.MicroTime { m := metav1.NewMicroTime(after(s)); return &m }
+	completed := func(history ...v1beta1.HistoryEntry) v1beta1.InterruptionStatus {
+		return v1beta1.InterruptionStatus{History: history}
+	}
+	end := func(s int, outcome v1beta1.Outcome) v1beta1.HistoryEntry {
+		return v1beta1.HistoryEntry{Outcome: outcome, EndTime: metav1.NewMicroTime(after(s))}
+	}
 	for name, tc := range map[string]struct {
 		status v1beta1.InterruptionStatus
 		want   time.Time
 	}{
 		"never":           {v1beta1.InterruptionStatus{}, time.Time{}},
-		"completed":       {v1beta1.InterruptionStatus{CompletionTime: at(5)}, after(5)},
-		"reopened":        {v1beta1.InterruptionStatus{Since: at(5)}, after(5)},
-		"completed again": {v1beta1.InterruptionStatus{Since: at(5), CompletionTime: at(9)}, after(9)},
+		"completed":       {completed(end(5, v1beta1.OutcomeCompleted)), after(5)},
+		"cancelled":       {completed(end(5, v1beta1.OutcomeCancelled)), after(5)},
+		"completed again": {completed(end(5, v1beta1.OutcomeCompleted), end(9, v1beta1.OutcomeCompleted)), after(9)},
+		"handled since":   {completed(end(5, v1beta1.OutcomeCompleted), end(9, v1beta1.OutcomeHandled)), after(5)},
 	} {
 		if got := notice.Completed(&v1beta1.Interruption{Status: tc.status}); !got.Equal(tc.want) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

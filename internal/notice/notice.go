@@ -58,6 +58,19 @@ func Key(n *v1beta1.Notice) string {
 	return "change-" + hex.EncodeToString(sum[:8])
 }
 
+// Handled returns the keys of the notices that need nothing any more.
+func Handled(s *v1beta1.InterruptionStatus) (keys []string) {
+	for i := range s.History {
+		keys = append(keys, s.History[i].HandledNotices...)
+	}
+	return keys
+}
+
+// EndsAll reports whether nothing was left to do about an instance after a reason ended so.
+func EndsAll(o v1beta1.Outcome) bool {
+	return o == v1beta1.OutcomeCompleted || o == v1beta1.OutcomeCancelled
+}
+
 // IsHandled reports whether a notice is among those that were handled.
 func IsHandled(n *v1beta1.Notice, handled []string) bool {
 	return slices.Contains(handled, Key(n)) || slices.Contains(handled, n.ID)
@@ -67,9 +80,11 @@ func IsHandled(n *v1beta1.Notice, handled []string) bool {
 // completed, and every notice is handled or withdrawn. It compares keys and not
 // times, because received times come from the clocks of several replicas.
 func Finished(in *v1beta1.Interruption) bool {
-	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
-		return !n.Withdrawn && !IsHandled(&n, in.Status.HandledNotices)
-	})
+	if in.Status.CompletionTime == nil {
+		return false
+	}
+	handled := Handled(&in.Status)
+	return !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return !n.Withdrawn && !IsHandled(&n, handled) })
 }
 
 // Ruling returns the notice that rules among those that are not withdrawn. The order is: one

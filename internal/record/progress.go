@@ -14,8 +14,16 @@ import (
 // received.
 func FirstNotice(in *v1beta1.Interruption) time.Time {
 	var first time.Time
+	var before []string // handled by the interruption before this one
+	if since := Since(&in.Status); !since.IsZero() {
+		for _, e := range in.Status.History {
+			if !e.EndTime.After(since) {
+				before = append(before, e.HandledNotices...)
+			}
+		}
+	}
 	for _, n := range in.Spec.Notices {
-		if in.Status.Since != nil && notice.IsHandled(&n, in.Status.HandledNotices) {
+		if notice.IsHandled(&n, before) {
 			continue
 		}
 		if first.IsZero() || n.ReceivedTime.Time.Before(first) {
@@ -51,9 +59,9 @@ func NewestKind(in *v1beta1.Interruption) string {
 // IsCompleted reports whether nothing is left to do: the Interruption completed, and
 // no notice arrived since that is not handled.
 func IsCompleted(in *v1beta1.Interruption) bool {
-	done := in.Status.CompletionTime
+	done, handled := in.Status.CompletionTime, notice.Handled(&in.Status)
 	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
-		return n.ReceivedTime.After(done.Time) && !notice.IsHandled(&n, in.Status.HandledNotices)
+		return n.ReceivedTime.After(done.Time) && !notice.IsHandled(&n, handled)
 	})
 }
 

@@ -18,9 +18,9 @@ import (
 // Facts is the input of policy for a record; node may be nil.
 func Facts(in *v1beta1.Interruption, node *corev1.Node, policies []v1beta1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
-		Now: now, Notices: in.Spec.Notices, Since: Since(&in.Status), Answered: in.Status.HandledNotices,
+		Now: now, Notices: in.Spec.Notices, Since: Since(&in.Status), Answered: notice.Handled(&in.Status),
 		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now),
-		Begun: subjectTime(&in.Status), BegunFor: Drain(&in.Status).Subject, BegunDeadline: in.Status.Deadline,
+		Begun: SubjectTime(&in.Status), BegunFor: Drain(&in.Status).Subject, BegunDeadline: in.Status.Deadline,
 		Held: Hold(in, now) != nil, Released: latest(Released(in, now), Resumed(&in.Status, now)),
 	}
 	if a := in.Status.LifecycleHooks; a != nil && len(a.Hooks) > 0 && a.WaitingSince != nil {
@@ -69,12 +69,16 @@ func EnsureDrain(s *v1beta1.InterruptionStatus) *v1beta1.DrainStatus {
 	return s.Drain
 }
 
-// Since is when an earlier interruption of the same instance was completed, or zero.
+// Since is when the interruption before this one was completed, or zero.
 func Since(s *v1beta1.InterruptionStatus) time.Time {
-	if s.Since == nil {
-		return time.Time{}
+	own := s.CompletionTime != nil // its own end is the last
+	for _, e := range slices.Backward(s.History) {
+		if notice.EndsAll(e.Outcome) && !own {
+			return e.EndTime.Time
+		}
+		own = own && !notice.EndsAll(e.Outcome)
 	}
-	return s.Since.Time
+	return time.Time{}
 }
 
 // Begun is when the node was cordoned for a drain, or zero. The drain of a node that was only
@@ -86,9 +90,9 @@ func Begun(s *v1beta1.InterruptionStatus) time.Time {
 	return s.Drain.StartTime.Time
 }
 
-// subjectTime is when the drain began to serve the subject that it serves now, or zero. A node may have
+// SubjectTime is when the drain began to serve the subject that it serves now, or zero. A node may have
 // been marked for that subject long before.
-func subjectTime(s *v1beta1.InterruptionStatus) time.Time {
+func SubjectTime(s *v1beta1.InterruptionStatus) time.Time {
 	begun := Begun(s)
 	if begun.IsZero() || s.Drain.SubjectTime == nil {
 		return begun
@@ -126,7 +130,7 @@ func Priority(in *v1beta1.Interruption, hasNode bool) int {
 	if notice.Finished(in) || !hasNode {
 		return -3 * later
 	}
-	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices))
+	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, notice.Handled(&in.Status)))
 	switch {
 	case deadline == nil:
 		return -2 * later

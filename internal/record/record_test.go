@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 var clock = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
@@ -80,7 +81,7 @@ func TestHoldEnds(t *testing.T) {
 	if record.Hold(in, clock.Add(59*time.Minute)) == nil || record.Hold(in, clock.Add(time.Hour)) != nil {
 		t.Error("a hold of an hour does not end after one")
 	}
-	in.Status.Since = &metav1.MicroTime{Time: clock.Add(time.Minute)}
+	in.Status.History = recordtest.CompletedBefore(clock.Add(time.Minute))
 	if record.Hold(in, clock.Add(2*time.Minute)) != nil {
 		t.Error("a hold of an interruption that is over holds the next")
 	}

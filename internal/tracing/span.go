@@ -10,6 +10,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // history collects the spans of one interruption.
@@ -28,10 +29,11 @@ func newHistory(in *v1beta1.Interruption, begin, end time.Time) *history {
 }
 
 func seedOf(in *v1beta1.Interruption) string {
-	if in.Status.Since == nil {
+	since := record.Since(&in.Status)
+	if since.IsZero() {
 		return string(in.UID)
 	}
-	return string(in.UID) + "/" + in.Status.Since.UTC().Format(time.RFC3339Nano)
+	return string(in.UID) + "/" + since.UTC().Format(time.RFC3339Nano)
 }
 
 // TraceID is the id of an Interruption's trace: its UID without hyphens. A later interruption that

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 	"github.com/lifeboat-dev/lifeboat/internal/tracing"
 )
 
@@ -152,7 +153,7 @@ func TestUnfinishedRecordHasNoSpans(t *testing.T) {
 
 func TestLaterInterruptionHasItsOwnTrace(t *testing.T) {
 	first, second := drained(), drained()
-	second.Status.Since = ref(-500)
+	second.Status.History = append(recordtest.CompletedBefore(ref(-500).Time), recordtest.CompletedBefore(second.Status.CompletionTime.Time)...)
 	a, b := tracing.Spans(first), tracing.Spans(second)
 	if string(a[0].GetTraceId()) == string(b[0].GetTraceId()) || string(a[1].GetSpanId()) == string(b[1].GetSpanId()) || len(b[0].GetTraceId()) != 16 {
 		t.Errorf("traces %x and %x", a[0].GetTraceId(), b[0].GetTraceId())

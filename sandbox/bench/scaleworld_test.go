@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
@@ -109,8 +110,9 @@ func record(i int) *v1beta1.Interruption {
 		Phase: v1beta1.PhaseCompleted, Kind: notice.KindSpotInterruption, NodeName: nodeName(i), Deadline: &deadline,
 		Decision:     &v1beta1.Decision{Action: v1beta1.ActionDrain, Message: "no policy selects this node: the default for SpotInterruption is Drain"},
 		Drain:        &v1beta1.DrainStatus{StartTime: &end, PodCounts: v1beta1.PodCounts{Total: 20, Moved: 20}},
-		LastNoticeID: fmt.Sprint("record-", i), HandledNotices: []string{fmt.Sprint("record-", i)}, Since: &end, CompletionTime: &end,
+		LastNoticeID: fmt.Sprint("record-", i), History: recordtest.CompletedBefore(end.Time),
 	}
+	recordtest.Complete(in, end.Time, fmt.Sprint("record-", i))
 	for k := range 10 {
 		in.Status.Timeline = append(in.Status.Timeline, v1beta1.TimelineEntry{
 			Time: end, Reason: "PodEvicted", Message: fmt.Sprintf("evicted pod team-1/app-6c9fd7d8b5-%d-%d with its grace period of 30s", i, k),

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 func TestFillInStartsAtFullMinute(t *testing.T) {
@@ -68,7 +69,7 @@ func TestSayPatchesMatchCommands(t *testing.T) {
 		}
 	}
 	for _, n := range record.Spec.Notices {
-		record.Status.HandledNotices = append(record.Status.HandledNotices, n.ID)
+		recordtest.Handle(record, n.ID)
 	}
 	if _, err := userActionPatch(UserActionStatement{Act: UserApprove, Node: "a", By: "dana"}, record, now); err == nil {
 		t.Error("an approval of nothing is written")

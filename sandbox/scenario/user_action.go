@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // userAction writes an operator's decision under that user's name. The patch is that of `lifeboat
@@ -24,15 +26,15 @@ func (p *player) userAction(ctx context.Context, st UserActionStatement) error {
 	if err != nil {
 		return fmt.Errorf("making a client for %s: %w", st.By, err)
 	}
-	var record v1beta1.Interruption
-	if err := c.Get(ctx, types.NamespacedName{Name: p.nodes[st.Node].ID}, &record); err != nil {
+	var in v1beta1.Interruption
+	if err := c.Get(ctx, types.NamespacedName{Name: p.nodes[st.Node].ID}, &in); err != nil {
 		return fmt.Errorf("reading the Interruption of node %s: %w", st.Node, err)
 	}
-	patch, err := userActionPatch(st, &record, time.Now())
+	patch, err := userActionPatch(st, &in, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := c.Patch(ctx, &record, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := c.Patch(ctx, &in, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("writing the action of %s: %w", st.By, err)
 	}
 	done := map[UserAction]string{UserApprove: "approves", UserHold: "holds the pods", UserRelease: "releases the pods"}[st.Act]
@@ -43,18 +45,14 @@ func (p *player) userAction(ctx context.Context, st UserActionStatement) error {
 }
 
 // userActionPatch is the merge patch: it approves what policy currently requires approval for.
-func userActionPatch(st UserActionStatement, record *v1beta1.Interruption, now time.Time) ([]byte, error) {
+func userActionPatch(st UserActionStatement, in *v1beta1.Interruption, now time.Time) ([]byte, error) {
 	action := &v1beta1.UserAction{By: st.By, Time: metav1.NewMicroTime(now)}
 	field := "hold"
 	switch st.Act {
 	case UserRelease:
 		action = nil
 	case UserApprove:
-		facts := policy.Facts{Now: now, Notices: record.Spec.Notices, Answered: record.Status.HandledNotices}
-		if record.Status.Since != nil {
-			facts.Since = record.Status.Since.Time
-		}
-		d, ok := policy.Decide(facts)
+		d, ok := policy.Decide(policy.Facts{Now: now, Notices: in.Spec.Notices, Answered: notice.Handled(&in.Status), Since: record.Since(&in.Status)})
 		if !ok {
 			return nil, fmt.Errorf("there is nothing to approve: no notice is active")
 		}

@@ -129,7 +129,7 @@ func (m *Membership) owns(hook string) bool {
 // progress in a status of the Interruption.
 func (m *Membership) Termination(in *v1beta1.Interruption, s *v1beta1.InterruptionStatus, now time.Time) lifecycle.TerminationFacts {
 	f := lifecycle.TerminationFacts{
-		Now: now, InstanceID: in.Spec.InstanceID, Notices: notice.Unanswered(in.Spec.Notices, s.HandledNotices),
+		Now: now, InstanceID: in.Spec.InstanceID, Notices: notice.Unanswered(in.Spec.Notices, notice.Handled(s)),
 		Was: s.LifecycleHooks, Seen: m.Seen, Retain: m.retain, Owns: m.owns, Deadline: s.Deadline,
 	}
 	if s.Decision != nil {

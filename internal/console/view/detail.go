@@ -99,7 +99,7 @@ func notices(in *v1beta1.Interruption, n *v1beta1.Notice) Notice {
 	switch {
 	case n.Withdrawn:
 		v.State = "withdrawn"
-	case notice.IsHandled(n, in.Status.HandledNotices):
+	case notice.IsHandled(n, notice.Handled(&in.Status)):
 		v.State = "handled"
 	}
 	return v

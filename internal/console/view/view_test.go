@@ -11,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/console/view"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // noticed is when the notice arrived.
@@ -171,8 +172,8 @@ func TestReplacementAndHookHaveLanes(t *testing.T) {
 
 func TestSummaryCountsWhatIsUnderWay(t *testing.T) {
 	over := spot()
-	done := after(time.Minute)
-	over.Status.CompletionTime, over.Status.HandledNotices, over.Status.Drain.PodCounts.Lost = &done, []string{"a"}, 5
+	recordtest.Complete(over, after(time.Minute).Time, "a")
+	over.Status.Drain.PodCounts.Lost = 5
 	got := view.Summarize([]*v1beta1.Interruption{spot(), over}, noticed)
 	want := view.Summary{Interruptions: 1, Phases: map[string]int{"Draining": 1}, Nearest: ms(2 * time.Minute), NearestType: "Hard", PodsWaiting: 1, PodsLeaving: 1}
 	if diff := cmp.Diff(want, got); diff != "" {

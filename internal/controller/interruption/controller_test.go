@@ -196,7 +196,7 @@ func TestNewNoticeReopensCompletedRecord(t *testing.T) {
 	w.addNotices(again)
 	w.settle(2 * time.Second)
 	s := w.record().Status
-	if s.CompletionTime != nil || s.Since == nil || !s.Deadline.Time.Equal(&again.Deadline.Time) {
+	if s.CompletionTime != nil || len(s.History) != 1 || !s.Deadline.Time.Equal(&again.Deadline.Time) {
 		t.Errorf("status %+v", s)
 	}
 	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // arriving returns an Interruption as it arrives.
@@ -159,8 +159,7 @@ func TestBarrierWaitsForOtherNodes(t *testing.T) {
 		"the other is finished": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("b"), start)
 			done := arriving("b")
-			at := status.MicroTime(start)
-			done.Status.CompletionTime, done.Status.HandledNotices = &at, []string{"spot-1"}
+			recordtest.Complete(done, start, "spot-1")
 			b.observe(arriving("b"), done, start)
 		}, after: time.Second, cordoned: none},
 	} {

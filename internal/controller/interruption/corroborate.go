@@ -170,7 +170,7 @@ func (p *pass) isTerminating(ctx context.Context) bool {
 // saysGone reports whether a notice that counts says that the instance no longer runs.
 func (f *facts) saysGone() bool {
 	lived := notice.Lived(f.in.Spec.Notices, f.node)
-	for _, n := range notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices) {
+	for _, n := range notice.Unanswered(f.in.Spec.Notices, notice.Handled(&f.was)) {
 		if notice.NeedsConfirmation(&n) && n.Time.After(lived) {
 			return true
 		}

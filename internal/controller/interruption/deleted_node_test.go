@@ -38,7 +38,7 @@ func TestDeletedNodeIsDrainedForItsPlannedChange(t *testing.T) {
 			w.settle(time.Minute)
 			w.settle(time.Minute)
 			if s := w.record().Status; s.CompletionTime != nil {
-				t.Fatalf("phase %s, handled %v", s.Phase, s.HandledNotices)
+				t.Fatalf("phase %s, handled %v", s.Phase, s.History)
 			}
 			if err := w.client.Create(t.Context(), node("a", instance)); err != nil {
 				t.Fatal(err)

@@ -120,7 +120,7 @@ func (c *Controller) sendUnrecorded(ctx context.Context, now time.Time, requests
 // needs. The decision and the list of pods that an earlier pass wrote are enough.
 func (c *Controller) evictAsRecorded(ctx context.Context, in *v1beta1.Interruption, now time.Time) error {
 	s := &in.Status
-	standing := notice.Deadline(notice.Unanswered(in.Spec.Notices, s.HandledNotices))
+	standing := notice.Deadline(notice.Unanswered(in.Spec.Notices, notice.Handled(s)))
 	if c.Observe || s.CompletionTime != nil || s.Decision == nil || !record.Drains(s.Decision.Action) || standing == nil ||
 		!notice.IsFirm(s.Deadline) || !now.Before(s.Deadline.Time.Add(notice.AfterDeadline)) ||
 		meta.IsStatusConditionTrue(s.Conditions, v1beta1.ConditionPaused) {

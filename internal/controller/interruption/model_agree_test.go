@@ -12,6 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // TestModelOracleAgrees compares the model's oracle with the product's decision for random
@@ -70,11 +71,11 @@ func (r *modelRun) compareRandom() {
 	near := func() time.Time { return s.at.Add(r.c.Between(-time.Hour, 4*time.Hour)) }
 	micro := func() *metav1.MicroTime { at := metav1.NewMicroTime(near()); return &at }
 	if r.c.Chance(.3) {
-		in.Status.Since = micro()
+		in.Status.History = recordtest.CompletedBefore(micro().Time)
 	}
 	for _, n := range in.Spec.Notices {
 		if r.c.Chance(.2) {
-			in.Status.HandledNotices = append(in.Status.HandledNotices, n.ID)
+			recordtest.Handle(in, n.ID)
 		}
 	}
 	if r.c.Chance(.4) {

@@ -242,7 +242,7 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 		b.checkNoticesKept(was, in)
 		if b.run.people {
 			b.noteHandled(was, in)
-			if was.Generation != in.Generation || len(was.Status.HandledNotices) != len(in.Status.HandledNotices) {
+			if was.Generation != in.Generation || len(handledIn(was)) != len(handledIn(in)) {
 				b.expectRestored(in.Name)
 			}
 			b.checkCounts(in)
@@ -278,7 +278,7 @@ func (b *bookkeeping) checkCompletion(was, is *v1beta1.Interruption) {
 	case done != nil && is.Status.CompletionTime == nil:
 		b.reopened++
 		b.checkReopened(is)
-		if since := is.Status.Since; since == nil || !since.Equal(done) {
+		if since := endedBefore(is); !since.Equal(done.Time) {
 			b.run.fail("%s reopens and loses its completion time %s", is.Name, b.at(done.Time))
 		}
 	}

@@ -24,11 +24,20 @@ func (b *bookkeeping) decision(instance string) (verdict, bool) {
 	return b.decide(reopenedCopy(in), b.run.c.Now())
 }
 
+// forgetHandled removes handled notices from the history of a record.
+func forgetHandled(in *v1beta1.Interruption, which func(key string) bool) {
+	in.Status.History = slices.Clone(in.Status.History)
+	for i := range in.Status.History {
+		e := &in.Status.History[i]
+		e.HandledNotices = slices.DeleteFunc(slices.Clone(e.HandledNotices), which)
+	}
+}
+
 // reopenedCopy is a completed record after a new notice has reopened it.
 func reopenedCopy(in *v1beta1.Interruption) *v1beta1.Interruption {
 	in = in.DeepCopy()
-	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1beta1.InterruptionStatus{Since: done, HandledNotices: in.Status.HandledNotices}
+	if in.Status.CompletionTime != nil {
+		in.Status = v1beta1.InterruptionStatus{History: in.Status.History}
 	}
 	return in
 }
@@ -121,9 +130,10 @@ func (b *bookkeeping) earliestStart(in *v1beta1.Interruption, at time.Time) time
 	if in.Status.Drain != nil {
 		in.Status.Drain.StartTime = nil
 	}
-	handled := in.Status.HandledNotices
+	history := in.Status.History
 	for range 10 {
-		in.Status.HandledNotices = slices.DeleteFunc(slices.Clone(handled), func(id string) bool { return decidesUntil(in, id).After(at) })
+		in.Status.History = history
+		forgetHandled(in, func(id string) bool { return decidesUntil(in, id).After(at) })
 		v, ok := b.decide(in, at)
 		switch {
 		case !ok:

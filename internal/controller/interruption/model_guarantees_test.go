@@ -70,11 +70,11 @@ func (b *bookkeeping) checkHandled(was, is *v1beta1.Interruption) {
 	now, i := b.run.c.Now(), b.inst(is.Name)
 	for _, n := range is.Spec.Notices {
 		if n.Withdrawn || n.Deadline == nil || !n.Deadline.Time.After(now) || !i.off.IsZero() || !i.terminated.IsZero() ||
-			isHandledNotice(n, was.Status.HandledNotices) || !isHandledNotice(n, is.Status.HandledNotices) || b.run.group != nil {
+			isHandledNotice(n, handledIn(was)) || !isHandledNotice(n, handledIn(is)) || b.run.group != nil {
 			continue
 		}
 		c := case_{record: is.DeepCopy(), node: b.nodeOf(is.Name), now: now}
-		c.record.Status.HandledNotices = was.Status.HandledNotices
+		c.record.Status.History = was.Status.History
 		c.policies = b.policies()
 		v, _ := c.ask()
 		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())

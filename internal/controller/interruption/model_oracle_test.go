@@ -47,7 +47,7 @@ func (c case_) ask() (verdict, bool) {
 	var standing []v1beta1.Notice
 	withdrawn := false
 	for _, n := range c.record.Spec.Notices {
-		if isHandledNotice(n, c.record.Status.HandledNotices) {
+		if isHandledNotice(n, handledIn(c.record)) {
 			continue
 		}
 		if n.Withdrawn {
@@ -353,10 +353,29 @@ func (c case_) begun() time.Time {
 	return time.Time{}
 }
 
+// handledIn are the keys of the notices that need nothing any more.
+func handledIn(in *v1beta1.Interruption) (keys []string) {
+	for _, e := range in.Status.History {
+		keys = append(keys, e.HandledNotices...)
+	}
+	return keys
+}
+
+// endedBefore is when the interruption before this one was over; zero: there was none.
+func endedBefore(in *v1beta1.Interruption) (at time.Time) {
+	for _, e := range in.Status.History {
+		over := e.Outcome == v1beta1.OutcomeCompleted || e.Outcome == v1beta1.OutcomeCancelled
+		if over && (in.Status.CompletionTime == nil || e.EndTime.Before(in.Status.CompletionTime)) {
+			at = e.EndTime.Time
+		}
+	}
+	return at
+}
+
 // activeHold is a person's hold of this interruption, or nil.
 func (c case_) activeHold() *v1beta1.UserAction {
-	hold, since := c.record.Spec.Hold, c.record.Status.Since
-	if hold == nil || c.isFuture(hold) || since != nil && !hold.Time.After(since.Time) {
+	hold := c.record.Spec.Hold
+	if hold == nil || c.isFuture(hold) || !hold.Time.After(endedBefore(c.record)) {
 		return nil
 	}
 	return hold
@@ -383,9 +402,8 @@ func (c case_) consent(v *verdict) {
 	if v.rule.Approval != v1beta1.ApprovalRequired || v.instanceGone {
 		return
 	}
-	since := c.record.Status.Since
 	say := c.record.Spec.Approval
-	if say != nil && !c.isFuture(say) && say.About == subjectOf(v.notice) && (since == nil || say.Time.After(since.Time)) {
+	if say != nil && !c.isFuture(say) && say.About == subjectOf(v.notice) && say.Time.After(endedBefore(c.record)) {
 		return
 	}
 	if v.rule.IfUnanswered == v1beta1.UnansweredProceed {

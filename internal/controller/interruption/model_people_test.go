@@ -98,7 +98,7 @@ func (b *bookkeeping) putRequest(node, instance string, n v1beta1.Notice) {
 		}
 		return
 	case slices.ContainsFunc(in.Spec.Notices, func(m v1beta1.Notice) bool {
-		return m.Kind == notice.KindRequested && !m.Withdrawn && !slices.Contains(in.Status.HandledNotices, m.ID)
+		return m.Kind == notice.KindRequested && !m.Withdrawn && !slices.Contains(handledIn(in), m.ID)
 	}):
 		return
 	}
@@ -113,7 +113,7 @@ func (b *bookkeeping) putRequest(node, instance string, n v1beta1.Notice) {
 // withdrawRequest writes a withdrawal, as the command uncordon does.
 func (b *bookkeeping) withdrawRequest(instance, id string) {
 	in := b.recordOf(instance)
-	if in == nil || slices.Contains(in.Status.HandledNotices, id) {
+	if in == nil || slices.Contains(handledIn(in), id) {
 		return
 	}
 	in = in.DeepCopy()

@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // planted are defects that the worlds of people must find, by the promise that each breaks.
@@ -239,8 +240,8 @@ func keepsWithdrawn(_ *modelRun, in *v1beta1.Interruption) {
 func forgetsHandled() func(*modelRun, *v1beta1.Interruption) {
 	first := map[change]string{}
 	return func(_ *modelRun, in *v1beta1.Interruption) {
-		handled := in.Status.HandledNotices
-		in.Status.HandledNotices = slices.DeleteFunc(slices.Clone(handled), func(key string) bool { return strings.HasPrefix(key, "change-") })
+		handled := handledIn(in)
+		forgetHandled(in, func(key string) bool { return strings.HasPrefix(key, "change-") })
 		for _, n := range in.Spec.Notices {
 			if !isHandledNotice(n, handled) {
 				continue
@@ -249,7 +250,7 @@ func forgetsHandled() func(*modelRun, *v1beta1.Interruption) {
 				first[changeOf(&n)] = n.ID
 			}
 			if first[changeOf(&n)] == n.ID {
-				in.Status.HandledNotices = append(in.Status.HandledNotices, n.ID)
+				recordtest.Handle(in, n.ID)
 			}
 		}
 	}

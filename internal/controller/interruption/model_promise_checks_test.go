@@ -146,7 +146,7 @@ func (b *bookkeeping) checkHookRun(instance string, when v1beta1.HookTime) {
 		return
 	}
 	switch {
-	case i.workAt.IsZero() || in.Status.Since != nil && i.workAt.Before(in.Status.Since.Time):
+	case i.workAt.IsZero() || i.workAt.Before(endedBefore(in)):
 		if !b.run.refused(i.node, time.Time{}, writeNode, writeRecord) {
 			b.run.broken(hooksBegun, "%s of %s: no work was begun", when, instance)
 		}

@@ -190,7 +190,7 @@ func (b *bookkeeping) checkEnds(in *v1beta1.Interruption) {
 			return n.Kind == notice.KindRequested || n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(now.Add(-time.Hour))
 		})
 	if !waits {
-		b.run.broken(ends, "%s is not finished: phase %s; notices %+v; handled %v", in.Name, in.Status.Phase, in.Spec.Notices, in.Status.HandledNotices)
+		b.run.broken(ends, "%s is not finished: phase %s; notices %+v; handled %v", in.Name, in.Status.Phase, in.Spec.Notices, handledIn(in))
 	}
 }
 
@@ -202,6 +202,6 @@ func (b *bookkeeping) inDoubt2(in *v1beta1.Interruption) bool {
 // finished reports whether nothing is left to do about a record: each notice is handled or withdrawn.
 func finished(in *v1beta1.Interruption) bool {
 	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool {
-		return !n.Withdrawn && !isHandledNotice(n, in.Status.HandledNotices)
+		return !n.Withdrawn && !isHandledNotice(n, handledIn(in))
 	})
 }

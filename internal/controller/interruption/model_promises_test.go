@@ -81,7 +81,7 @@ func (b *bookkeeping) standing(in *v1beta1.Interruption) []v1beta1.Notice {
 	var all []v1beta1.Notice
 	for _, n := range in.Spec.Notices {
 		again := n.Kind == notice.KindScheduledChange && n.Subject != "" && b.inst(in.Name).done[changeOf(&n)]
-		if !n.Withdrawn && !isHandledNotice(n, in.Status.HandledNotices) && !again {
+		if !n.Withdrawn && !isHandledNotice(n, handledIn(in)) && !again {
 			all = append(all, withShutdown(n))
 		}
 	}
@@ -96,7 +96,7 @@ func (b *bookkeeping) noteHandled(was, is *v1beta1.Interruption) {
 		case n.Withdrawn:
 			delete(i.done, c) // it may be opened again
 		case n.Kind != notice.KindScheduledChange, n.Deadline == nil, n.Deadline.Time.After(b.run.c.Now()):
-		case isHandledNotice(n, is.Status.HandledNotices) && !isHandledNotice(n, was.Status.HandledNotices):
+		case isHandledNotice(n, handledIn(is)) && !isHandledNotice(n, handledIn(was)):
 			i.done[c] = true
 		}
 	}

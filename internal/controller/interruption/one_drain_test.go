@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // boot changes the boot id of the node: it was rebooted.
@@ -156,12 +157,12 @@ func (w *world) stoppedOnce(name string) {
 // server refuse every later status.
 func TestHandledNoticesAreInSpec(t *testing.T) {
 	in := recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)))
-	for i := range 32 {
-		in.Status.HandledNotices = append(in.Status.HandledNotices, fmt.Sprint("old-", i))
+	for i := range 16 {
+		recordtest.Handle(in, fmt.Sprint("old-", i))
 	}
 	w := newWorld(t, in, node("a", instance))
 	w.settle(time.Second)
-	if got := w.record().Status.HandledNotices; len(got) != 0 {
+	if got := handledIn(w.record()); len(got) != 0 {
 		t.Errorf("handled notices %v are not in the spec", got)
 	}
 }

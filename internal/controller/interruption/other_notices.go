@@ -36,7 +36,7 @@ func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if d.InstanceGone || f.node == nil && f.endsInstance(d) {
 		return false
 	}
-	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, f.was.HandledNotices), func(n v1beta1.Notice) bool {
+	return slices.ContainsFunc(notice.Unanswered(f.in.Spec.Notices, notice.Handled(&f.was)), func(n v1beta1.Notice) bool {
 		if n.ID == d.Notice.ID || n.Withdrawn {
 			return false
 		}

@@ -134,7 +134,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	calledOff.Subject, calledOff.Withdrawn = "another event", true
 	off := w.record()
 	notices, _ := notice.Join(off.Spec.Notices, calledOff)
-	d, ok := policy.Decide(policy.Facts{Now: w.now, Notices: notices, Answered: off.Status.HandledNotices, Node: n})
+	d, ok := policy.Decide(policy.Facts{Now: w.now, Notices: notices, Answered: handledIn(off), Node: n})
 	if !ok || !d.Withdrawn {
 		t.Errorf("if it were cancelled: decision %+v, %v", d, ok)
 	}

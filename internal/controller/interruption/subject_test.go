@@ -220,8 +220,8 @@ func TestLateNoticeKeepsTheDrainOfARequest(t *testing.T) {
 	w.addNotices(planned("h1", notice.ActionStop, start.Add(-5*time.Hour)))
 	w.play(time.Minute)
 	in := w.record()
-	if got := record.Begun(&in.Status); !got.Equal(begun) || !record.Cordoned(&in.Status) || len(in.Status.HandledNotices) != 1 {
-		t.Errorf("drain begun %s, then %s; handled %v", begun, got, in.Status.HandledNotices)
+	if got := record.Begun(&in.Status); !got.Equal(begun) || !record.Cordoned(&in.Status) || len(handledIn(in)) != 1 {
+		t.Errorf("drain begun %s, then %s; handled %v", begun, got, handledIn(in))
 	}
 	if len(w.evictions) != 1 {
 		t.Errorf("evicted %v, want each pod once", w.evictions)

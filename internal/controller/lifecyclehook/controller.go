@@ -119,7 +119,7 @@ func isDecided(in *v1beta1.Interruption) bool {
 
 // Reconcile records the state of the hooks that hold the instance, and calls them if that is due.
 func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (reconcile.Result, error) {
-	if !in.DeletionTimestamp.IsZero() || notice.Finished(in) || !isDecided(in) || notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices), time.Time{}) {
+	if !in.DeletionTimestamp.IsZero() || notice.Finished(in) || !isDecided(in) || notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, notice.Handled(&in.Status)), time.Time{}) {
 		return reconcile.Result{}, nil // the next write of the interruption controller enqueues it
 	}
 	m, err := c.o.Members.Of(ctx, in)

@@ -25,6 +25,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/membership"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"
@@ -272,8 +273,7 @@ func TestHooksThatAreLeftAlone(t *testing.T) {
 	withdrawn := termination()
 	withdrawn.Withdrawn = true
 	finished := decided(v1beta1.ActionDrain, termination())
-	at := metav1.NewMicroTime(start)
-	finished.Status.CompletionTime, finished.Status.HandledNotices = &at, []string{"token"}
+	recordtest.Complete(finished, start, "token")
 	for name, in := range map[string]*v1beta1.Interruption{
 		"of a withdrawn notice":       decided(v1beta1.ActionDrain, withdrawn),
 		"of a finished Interruption":  finished,

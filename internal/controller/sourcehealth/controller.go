@@ -89,10 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1beta1.Interruption) (r
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	var since time.Time
-	if in.Status.Since != nil {
-		since = in.Status.Since.Time
-	}
+	since := record.Since(&in.Status)
 	missing, ok := notice.MissedByQueue(in.Spec.Notices, since)
 	current := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionWiringDegraded)
 	switch {

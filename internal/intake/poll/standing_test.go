@@ -9,6 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // reopen starts a completed record again, as the controller would.
@@ -18,7 +19,7 @@ func (w *world) reopen() {
 	if err := w.Kube.Get(w.t.Context(), client.ObjectKey{Name: instance}, &record); err != nil {
 		w.t.Fatal(err)
 	}
-	record.Status = v1beta1.InterruptionStatus{Since: record.Status.CompletionTime}
+	record.Status = v1beta1.InterruptionStatus{History: recordtest.CompletedBefore(record.Status.CompletionTime.Time)}
 	if err := w.Kube.Status().Update(w.t.Context(), &record); err != nil {
 		w.t.Fatal(err)
 	}

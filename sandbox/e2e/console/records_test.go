@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // hostile is text from the cluster that must stay text.
@@ -20,7 +21,9 @@ const hostile = `<img src=x onerror="document.title='run'"><script>document.titl
 func record(name, node string, noticed time.Time) *v1beta1.Interruption {
 	at := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(noticed.Add(d)) }
 	asked, call, grace := metav1.NewTime(noticed.Add(14*time.Second)), metav1.NewTime(noticed.Add(80*time.Second)), int64(30)
-	gone := func(seconds int) *metav1.Time { return &metav1.Time{Time: noticed.Add(time.Duration(seconds) * time.Second)} }
+	gone := func(seconds int) *metav1.Time {
+		return &metav1.Time{Time: noticed.Add(time.Duration(seconds) * time.Second)}
+	}
 	start, ready := at(time.Second), at(13*time.Second)
 	entry := func(d time.Duration, reason, text string) v1beta1.TimelineEntry {
 		return v1beta1.TimelineEntry{Time: at(d), Reason: reason, Message: text}
@@ -64,8 +67,8 @@ func record(name, node string, noticed time.Time) *v1beta1.Interruption {
 // over makes a record one of the history.
 func over(in *v1beta1.Interruption, after time.Duration) *v1beta1.Interruption {
 	noticed := in.Spec.Notices[0].ReceivedTime.Time
-	done := metav1.NewMicroTime(noticed.Add(after))
-	in.Status.Phase, in.Status.CompletionTime, in.Status.HandledNotices = v1beta1.PhaseCompleted, &done, []string{"n1"}
+	in.Status.Phase = v1beta1.PhaseCompleted
+	recordtest.Complete(in, noticed.Add(after), "n1")
 	in.Status.Drain.PodCounts = v1beta1.PodCounts{Total: 4, Moved: 4}
 	for i := range in.Status.Drain.Pods {
 		p := &in.Status.Drain.Pods[i]

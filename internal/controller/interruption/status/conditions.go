@@ -63,6 +63,9 @@ func (u *Update) setSubject(o Outcome) {
 		return
 	}
 	if drain.Subject != "" && !d.Continues {
+		if drain.StartTime != nil {
+			u.addHistory(u.ended(v1beta1.OutcomeTakenOver))
+		}
 		at := MicroTime(u.now)
 		drain.SubjectTime = &at
 	}
@@ -73,7 +76,7 @@ func (u *Update) setSubject(o Outcome) {
 // cordoned for an earlier drain. The start time identifies the drain.
 func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
 	at := MicroTime(u.now)
-	if len(u.after.Status.HandledNotices) == 0 && u.after.Status.Since == nil {
+	if len(u.after.Status.History) == 0 {
 		at = MicroTime(cordoned)
 	}
 	return &at

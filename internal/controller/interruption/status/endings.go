@@ -17,7 +17,7 @@ func (u *Update) applyEndings(o Outcome) {
 	}
 	if o.Released {
 		u.after.Status.Deadline = u.pass.Decision.Deadline
-		u.endDrain()
+		u.endDrain(v1beta1.OutcomeReleased)
 	}
 	if o.Released && u.pass.Decision.Action != v1beta1.ActionCordon {
 		u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonNodeRestored, "the deciding notice does not drain the node")
@@ -36,10 +36,11 @@ func (u *Update) recordEndings(o Outcome) {
 		u.Record(v1beta1.ReasonNodeRestored, "the node is as it was before")
 	}
 	if o.Answered != "" {
-		if !o.KeepsDrain {
-			u.endDrain()
+		if o.KeepsDrain {
+			u.addHistory(v1beta1.HistoryEntry{Kind: u.pass.Decision.Notice.Kind, Outcome: v1beta1.OutcomeHandled, EndTime: MicroTime(u.now)}, o.Answered)
+		} else {
+			u.endDrain(v1beta1.OutcomeHandled, o.Answered)
 		}
-		u.after.Status.HandledNotices = append(u.after.Status.HandledNotices, o.Answered)
 		u.Record(v1beta1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
 	}
 }
@@ -47,7 +48,7 @@ func (u *Update) recordEndings(o Outcome) {
 // setRescheduled notes that a node whose drain had begun was restored.
 func (u *Update) setRescheduled(o Outcome) {
 	u.after.Status.Deadline = u.pass.Decision.Deadline
-	u.endDrain()
+	u.endDrain(v1beta1.OutcomePostponed)
 	text := "the deadline has moved; the node is as it was before"
 	if o.SurgesUndone > 0 {
 		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.SurgesUndone)
@@ -56,9 +57,12 @@ func (u *Update) setRescheduled(o Outcome) {
 	u.Record(v1beta1.ReasonPostponed, text)
 }
 
-// endDrain removes all status of the drain: the node lives, or another drain begins.
-func (u *Update) endDrain() {
+// endDrain moves the drain to the history: the node lives, or another drain begins.
+func (u *Update) endDrain(outcome v1beta1.Outcome, handled ...string) {
 	s := &u.after.Status
+	if e := u.ended(outcome); e.Subject != "" || len(handled) > 0 {
+		u.addHistory(e, handled...)
+	}
 	s.Drain = nil
 	meta.RemoveStatusCondition(&s.Conditions, v1beta1.ConditionReplaced)
 	meta.RemoveStatusCondition(&s.Conditions, v1beta1.ConditionDrained)

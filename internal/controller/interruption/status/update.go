@@ -134,8 +134,8 @@ type Refusal struct{ Reason, Message string }
 func NewUpdate(in *v1beta1.Interruption, now time.Time) *Update {
 	u := &Update{now: now, before: in.DeepCopy(), after: in, markedEvicted: map[types.UID]v1beta1.PodStatus{}}
 	u.entries = u.before.Status.Timeline
-	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1beta1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, HandledNotices: in.Status.HandledNotices}
+	if in.Status.CompletionTime != nil {
+		in.Status = v1beta1.InterruptionStatus{Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, History: in.Status.History}
 		u.Record(v1beta1.ReasonReopened, "a new notice came after the earlier interruption was over")
 	}
 	u.was = *in.Status.DeepCopy()
@@ -163,7 +163,7 @@ func (u *Update) SetDecision(p Pass) {
 	u.node, u.pass = p.Node, &p
 	s, d := &u.after.Status, &p.Decision
 	u.recordNotices(p.Interruption)
-	u.pruneAnswered()
+	u.pruneHandled()
 	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
 		u.Record(v1beta1.ReasonDecided, d.Message)
 	}
@@ -174,7 +174,7 @@ func (u *Update) SetDecision(p Pass) {
 		s.Deadline = d.Deadline
 	}
 	if d.Withdrawn && s.Drain != nil {
-		s.Drain.Pods = nil
+		s.Drain.Pods = slices.DeleteFunc(s.Drain.Pods, func(p v1beta1.PodStatus) bool { return record.IsPending(&p) })
 	}
 	u.setApproval(p.Interruption)
 	u.SetPods(p.Pods)
@@ -249,32 +249,16 @@ func (u *Update) Apply(o Outcome) {
 	u.setConditions(o)
 	u.flushPodEvents()
 	u.recordEndings(o)
-	if o.Completed && u.after.Status.CompletionTime == nil {
-		u.complete()
+	done := o.Completed && u.after.Status.CompletionTime == nil
+	if done {
+		at := MicroTime(u.now)
+		u.after.Status.CompletionTime = &at
 		u.Record(v1beta1.ReasonCompleted, u.summary())
 	}
 	u.after.Status.Phase = phase(&u.after.Status, o.Stage, u.pass.Decision.Withdrawn, u.pass.Node != nil, u.now)
-}
-
-// pruneAnswered keeps of the handled notices those that the spec still has, which
-// bounds the list as the CRD does.
-func (u *Update) pruneAnswered() {
-	s := &u.after.Status
-	s.HandledNotices = slices.DeleteFunc(slices.Clone(s.HandledNotices), func(key string) bool {
-		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1beta1.Notice) bool { return n.ID == key || notice.Key(&n) == key })
-	})
-}
-
-// complete records that nothing is left to do about any notice that this pass has read.
-func (u *Update) complete() {
-	s, done := &u.after.Status, MicroTime(u.now)
-	s.CompletionTime = &done
-	for i := range u.before.Spec.Notices {
-		if n := &u.before.Spec.Notices[i]; !notice.IsHandled(n, s.HandledNotices) {
-			s.HandledNotices = append(s.HandledNotices, notice.Key(n))
-		}
+	if done {
+		u.complete()
 	}
-	u.pruneAnswered()
 }
 
 // MicroTime is a time of the API with microseconds.

@@ -28,6 +28,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/record/recordtest"
 )
 
 // ErrAway is the error of all calls while the API server is unreachable.
@@ -288,8 +289,7 @@ func (w *World) Finish(id string) {
 	if err := w.Kube.Get(context.Background(), client.ObjectKey{Name: id}, record); err != nil {
 		w.t.Fatal(err)
 	}
-	done := metav1.NewMicroTime(w.Clock())
-	record.Status.CompletionTime, record.Status.HandledNotices = &done, w.IDs(id)
+	recordtest.Complete(record, w.Clock(), w.IDs(id)...)
 	if err := w.Kube.Status().Update(context.Background(), record); err != nil {
 		w.t.Fatal(err)
 	}
