@@ -56,10 +56,11 @@ func (p *pass) nextLastCall() time.Time {
 	return next
 }
 
-// isOverdue reports whether the last call of a pod has come, and no request for it was accepted.
+// isOverdue reports whether the last call of a pod has come, and no request for it was accepted. Once the
+// instance has outlived its deadline, nothing is urgent.
 func (p *pass) isOverdue(v drain.Verdict) bool {
 	asks := v.Step == drain.StepEvict || v.Step == drain.StepDelete || v.Step == drain.StepSurge
-	return asks && !p.facts.now.Before(v.LastCall) &&
+	return asks && p.facts.now.Before(p.end()) && !p.facts.now.Before(v.LastCall) &&
 		!slices.ContainsFunc(p.outcome.Evicted, func(sent drain.Verdict) bool { return sent.Pod.UID == v.Pod.UID })
 }
 

@@ -175,14 +175,22 @@ func (b *bookkeeping) checkUnfinished(in *v1beta1.Interruption) {
 	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() || b.inDoubt(in) {
 		return
 	}
-	if d.notice.Kind == notice.KindInstanceStatus && d.action == v1beta1.ActionDrain {
-		return // it lasts until the checks pass
+	if b.lasts(d) {
+		return
 	}
-	if in.Status.Phase == v1beta1.PhaseQueued && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool { return b.inDoubt(b.recordOf(instanceOf(n))) }) {
-		return // a node that is drained and in doubt still counts in its budget
+	if in.Status.Phase == v1beta1.PhaseQueued && slices.ContainsFunc(b.nodes(), func(n *corev1.Node) bool {
+		other, ok := b.decision(instanceOf(n))
+		return ok && b.lasts(other) || b.inDoubt(b.recordOf(instanceOf(n)))
+	}) {
+		return // a node that is drained counts in its budget as long as it is in doubt, or its checks fail
 	}
 	b.run.fail("%s is not finished: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,
 		meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady).Message, record.Pending(record.Drain(&in.Status)), in.Status.Decision)
+}
+
+// lasts reports whether a drain lasts until status checks pass.
+func (b *bookkeeping) lasts(d verdict) bool {
+	return d.notice.Kind == notice.KindInstanceStatus && d.action == v1beta1.ActionDrain
 }
 
 // inDoubt reports whether a record waits for EC2 to confirm its notice. Without a confirmation

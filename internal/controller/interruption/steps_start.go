@@ -173,11 +173,11 @@ func lasts(d policy.Decision) bool {
 		d.Notice.Kind == notice.KindInstanceStatus && d.Action == v1beta1.ActionDrain && d.Deadline == nil
 }
 
-// isLate reports whether the date of a planned change has passed, and nothing was begun for it: the
-// instance outlived it, or EC2 reports what happens to it.
+// isLate reports whether the deadline has passed, and nothing was begun for it: the instance outlived it,
+// or EC2 reports what happens to it.
 func (p *pass) isLate() bool {
 	d := &p.decision
-	return d.Deadline != nil && d.Deadline.Type == v1beta1.DeadlineSoft && !p.facts.now.Before(p.end()) &&
+	return d.Deadline != nil && !p.facts.now.Before(p.end()) &&
 		p.facts.node != nil && !record.HasWork(&p.facts.was) && !p.facts.onlyMarked() && !p.facts.isLeaving()
 }
 

@@ -35,7 +35,7 @@ func TestOutages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.way, tt.groups = lifeboat{}, groups()[:3]
-			for seed := range uint64(max(1, repetitions()/20)) {
+			for seed := range max(1, repetitions()/20) {
 				synctest.Test(t, func(t *testing.T) {
 					lost := 0
 					for _, f := range tt.play(t, seed) {
