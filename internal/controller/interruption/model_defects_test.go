@@ -80,7 +80,10 @@ func (w forgetfulStatus) Patch(ctx context.Context, o client.Object, p client.Pa
 	}
 	for _, op := range operations {
 		if s, ok := op["value"].(map[string]any); ok && s["completionTime"] != nil {
-			delete(s, "handledNotices")
+			history, _ := s["history"].([]any)
+			for _, e := range history {
+				delete(e.(map[string]any), "handledNotices") //nolint:forcetypeassert // entries are objects
+			}
 		}
 	}
 	if data, err = json.Marshal(operations); err != nil {
