@@ -245,10 +245,11 @@ func (f *TerminationFacts) isOut(s *Status) bool {
 	return !bound.IsZero() && !f.Now.Before(bound)
 }
 
-// bound is when the instance goes, drained or not; zero: not known.
+// bound is when the instance goes, drained or not; zero: not known. It does not go at an estimate: that is
+// the time of a person's request, or a shutdown that the hooks cannot stop.
 func (f *TerminationFacts) bound(s *Status) time.Time {
 	var at time.Time
-	if d := f.Deadline; d != nil && (d.Type == v1beta1.DeadlineHard || s.RetainOnAbandon) {
+	if d := f.Deadline; d != nil && (d.Type == v1beta1.DeadlineHard || d.Type == v1beta1.DeadlineSoft && s.RetainOnAbandon) {
 		at = d.Time.Time
 	}
 	if s.EndTime != nil {

@@ -149,3 +149,22 @@ func TestHeartbeatsOfTwoHooks(t *testing.T) {
 		}
 	}
 }
+
+// The time of a person's request is an estimate, and ends no wait: the hook is extended beyond it, also where its group
+// retains what is not drained in time.
+func TestEstimateBoundsNoHook(t *testing.T) {
+	t.Parallel()
+	for _, retain := range []bool{false, true} {
+		f := facts("Terminating:Wait", 0, newNotice("a"))
+		f.Retain, f.Seen.Hooks[0].Abandons = retain, true
+		f.Deadline = notice.At(start.Add(time.Minute), v1beta1.DeadlineEstimated)
+		f.Was = DecideTermination(f).Status
+		for _, at := range []time.Duration{2 * time.Minute, 4 * time.Minute} {
+			f.Now = start.Add(at)
+			f.Seen.Time = f.Now
+			if d := DecideTermination(f); d.Do != Heartbeat {
+				t.Errorf("retain %t, after %s: %q, want a heartbeat: %s", retain, at, d.Do, d.Status.Message)
+			}
+		}
+	}
+}

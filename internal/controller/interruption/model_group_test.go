@@ -92,6 +92,9 @@ func (g *modelGroup) scheduleEvents() {
 		default:
 			s.spot()
 		}
+		if g.c.Chance(.3) {
+			g.request(s)
+		}
 	}
 	for _, n := range g.nodeNames()[2:] {
 		if g.c.Chance(.1) {
@@ -133,6 +136,15 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 		})
 	})
 	s.until(s.at.Add(90 * time.Minute))
+}
+
+// request is a person who drains the node, before or while the group takes its instance away, and who ends that.
+func (g *modelGroup) request(of *instanceScenario) {
+	s := &instanceScenario{modelRun: g.modelRun, node: of.node, instance: of.instance, at: g.c.Now().Add(g.c.Between(0, 5*time.Minute))}
+	id := s.request()
+	end := s.at.Add(g.c.Between(time.Minute, time.Hour))
+	g.c.At(end, "a user", func() { g.bookkeeping.withdrawRequest(s.instance, id) })
+	s.until(end)
 }
 
 func (g *modelGroup) move(m *modelMember, state string) {
