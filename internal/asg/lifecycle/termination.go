@@ -178,7 +178,7 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 	if s.FailedHeartbeats == 0 {
 		s.Message = fmt.Sprintf("hook %s of group %s holds the instance and is %s", hookNames(s), s.Group, text)
 	}
-	if !bound.IsZero() && !s.ExpiryTime.Time.Before(bound.Add(early)) {
+	if !bound.IsZero() && !s.ExpiryTime.Time.Before(bound.Add(early)) && !isOnlyByFailures(s, bound) {
 		d.Wake = bound // nothing changes before
 		return d
 	}
@@ -186,6 +186,12 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 		d.Wake = earlier(d.Wake, bound)
 	}
 	return d
+}
+
+// isOnlyByFailures reports whether the drain ends only because heartbeats fail: the next one may succeed, and
+// moves that end. The deadline in the record has whole seconds.
+func isOnlyByFailures(s *Status, bound time.Time) bool {
+	return s.FailedHeartbeats > 0 && !bound.Before(s.ExpiryTime.Add(-early).Truncate(time.Second))
 }
 
 // complete completes the hooks, again and again until the state has left :Wait.
