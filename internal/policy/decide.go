@@ -114,7 +114,7 @@ func Decide(f Facts) (Decision, bool) {
 	case !ok:
 		return withdrawn(f)
 	case first.drainsNow(), first.InstanceGone:
-		return first, true
+		return hasten(f, first, standing), true
 	case !isRequested(first.Notice) && notice.IsFirm(first.Notice.Deadline):
 		return passOver(f, first, standing, requests(standing))
 	}

@@ -40,6 +40,25 @@ func machineEnd(f Facts, ruling v1beta1.Notice, own *v1beta1.Deadline, standing 
 	return own, next
 }
 
+// hasten makes the deadline of a drain the time of a person's request, where another notice decides and
+// the machine ends later. Nothing ends at that time, so it shortens no grace period. A time that is over
+// asks for nothing any more. A planned change keeps its soft deadline: a pause must still stop it.
+func hasten(f Facts, d Decision, standing []v1beta1.Notice) Decision {
+	if isRequested(d.Notice) || d.InstanceGone || !isTermination(d.Notice) && !notice.IsFirm(d.Deadline) {
+		return d
+	}
+	request, ok := decideOn(f, standing, requests(standing))
+	by := request.Notice.Deadline
+	switch {
+	case !ok, by == nil, !by.Time.After(f.Now), d.Deadline != nil && !by.Time.Before(&d.Deadline.Time):
+	case !request.drainsNow(): // nobody has approved it
+		d.Next = soonest(d.Next, request.ProceedsAt)
+	default:
+		d.Deadline, d.Next = by.DeepCopy(), soonest(d.Next, by.Time.Time)
+	}
+	return d
+}
+
 // endStatedBy returns when the instance ends as a notice says: a change that is near is as hard as a
 // reclaim, and a group waits for its hooks.
 func (f *Facts) endStatedBy(n v1beta1.Notice, standing []v1beta1.Notice) *v1beta1.Deadline {

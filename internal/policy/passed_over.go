@@ -20,7 +20,7 @@ func passOver(f Facts, first Decision, standing, candidates []v1beta1.Notice) (D
 		}
 		if next.drainsNow() {
 			next.Considered = append(whyNotDeciding(passed), next.Considered...)
-			return next, true
+			return hasten(f, next, standing), true
 		}
 		passed = append(passed, next)
 		first.Next = soonest(first.Next, next.NotBefore, next.ProceedsAt)

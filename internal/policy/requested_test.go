@@ -68,3 +68,50 @@ func TestRequestHidesNoEndOfHooks(t *testing.T) {
 		})
 	}
 }
+
+// A person who drains the node of a terminating instance has a reason for the haste: the time of the request counts for the
+// pods, also while another notice decides.
+func TestRequestAddsHaste(t *testing.T) {
+	group := build("asg", notice.KindAutoScalingTermination, received(noon))
+	change := build("change", notice.KindScheduledChange, due(noon.Add(50*time.Minute), v1beta1.DeadlineSoft), func(n *v1beta1.Notice) {
+		n.InstanceAction, n.EventTypeCode = notice.ActionStop, "instance-stop"
+	})
+	by := func(d time.Duration, more ...func(*v1beta1.Notice)) v1beta1.Notice {
+		return build("r", notice.KindRequested, append(more, due(noon.Add(d), v1beta1.DeadlineEstimated))...)
+	}
+	withdrawn := func(n *v1beta1.Notice) { n.Withdrawn = true }
+	newer := build("r2", notice.KindRequested, due(noon.Add(40*time.Minute), v1beta1.DeadlineEstimated), func(n *v1beta1.Notice) { n.Time.Time = noon.Add(time.Second) })
+	approval := on(v1beta1.ActionDrain, notice.KindRequested)
+	approval.Approval = v1beta1.ApprovalRequired
+	for name, tc := range map[string]struct {
+		notices              []v1beta1.Notice
+		rules                []v1beta1.Rule
+		retained, unextended bool
+		want                 string
+	}{
+		"earlier than the end of the hooks":      {notices: []v1beta1.Notice{group, by(30 * time.Minute)}, want: "Estimated 12:30:00"},
+		"the group retains the instance":         {notices: []v1beta1.Notice{group, by(30 * time.Minute)}, retained: true, want: "Estimated 12:30:00"},
+		"the group waits for no hook":            {notices: []v1beta1.Notice{group, by(30 * time.Minute)}, unextended: true, want: "Estimated 12:30:00"},
+		"later than the end of the hooks":        {notices: []v1beta1.Notice{group, by(2 * time.Hour)}, want: "Hard 13:00:00"},
+		"over":                                   {notices: []v1beta1.Notice{group, by(-time.Minute)}, want: "Hard 13:00:00"},
+		"withdrawn":                              {notices: []v1beta1.Notice{group, by(30*time.Minute, withdrawn)}, want: "Hard 13:00:00"},
+		"without a time":                         {notices: []v1beta1.Notice{group, build("r", notice.KindRequested)}, want: "Hard 13:00:00"},
+		"a newer request has another time":       {notices: []v1beta1.Notice{group, newer, by(30 * time.Minute)}, want: "Estimated 12:40:00"},
+		"nobody has approved the request":        {notices: []v1beta1.Notice{group, by(30 * time.Minute)}, rules: []v1beta1.Rule{approval}, want: "Hard 13:00:00"},
+		"earlier than a change in its last hour": {notices: []v1beta1.Notice{change, by(30 * time.Minute)}, want: "Estimated 12:30:00"},
+		"later than a change in its last hour":   {notices: []v1beta1.Notice{change, by(55 * time.Minute)}, want: "Hard 12:50:00"},
+		"the instance goes before it":            {notices: []v1beta1.Notice{group, spot(), by(30 * time.Minute)}, want: "Hard 12:02:00"},
+		"the instance is gone":                   {notices: []v1beta1.Notice{state(notice.StateTerminated, due(noon, v1beta1.DeadlineHard)), by(30 * time.Minute)}, want: "Hard 12:00:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := policy.Facts{Now: noon, Notices: tc.notices, Node: ofPool("web"), Extended: !tc.unextended, Retained: tc.retained}
+			if len(tc.rules) > 0 {
+				f.Policies = []v1beta1.InterruptionPolicy{named("p", 1, tc.rules...)}
+			}
+			d, ok := policy.Decide(f)
+			if got := gistOf(d).Deadline; !ok || d.Action != v1beta1.ActionDrain || got != tc.want || d.Notice.Kind == notice.KindRequested {
+				t.Errorf("%s decides, %s: the deadline is %s, want %s", d.Notice.ID, d.Action, got, tc.want)
+			}
+		})
+	}
+}

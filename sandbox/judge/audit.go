@@ -27,6 +27,7 @@ rules:
   - {group: "", resources: [pods, pods/status, pods/eviction, pods/binding, nodes, nodes/status]}
   - {group: lifeboat.dev, resources: [interruptions, interruptions/status]}
   - {group: policy, resources: [poddisruptionbudgets]}
+  - {group: batch, resources: [jobs, jobs/status]}
   - {group: karpenter.sh, resources: [nodeclaims, nodeclaims/status]}
 - level: None
 `

@@ -74,7 +74,9 @@ func (a ask) end() time.Time { return a.Received.Add(a.grace) }
 type pod struct {
 	podObject
 	created, gone time.Time
-	asks          []ask
+	// disrupted is when its status first said that a disruption ends it.
+	disrupted time.Time
+	asks      []ask
 }
 
 func (p *pod) grace() time.Duration {
@@ -89,7 +91,7 @@ func (p *pod) key() string { return p.Metadata.Namespace + "/" + p.Metadata.Name
 // stays reports whether the pod belongs to its node and so never moves.
 func (p *pod) stays() bool {
 	return p.Metadata.Annotations[annotationMirror] != "" ||
-		slices.ContainsFunc(p.Metadata.OwnerReferences, func(o struct{ Kind, Name string }) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
+		slices.ContainsFunc(p.Metadata.OwnerReferences, func(o owner) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
 }
 
 // there reports whether the pod exists at a time.
@@ -155,6 +157,8 @@ type History struct {
 	claims  map[string]*claim
 	records map[string]*interruption // by instance
 	budgets map[string]budgetObject  // by namespace/name
+	jobs    map[string]*job          // the newest of each namespace/name
+	former  []*job                   // earlier ones
 	bodies  bodies
 }
 
@@ -165,7 +169,7 @@ func NewHistory(requests []Request, cloud []CloudEvent, o Options) (*History, er
 	h := &History{
 		o: o.complete(), requests: requests, cloud: cloud,
 		pods: map[string]*pod{}, names: map[string]*pod{}, nodes: map[string]*node{}, claims: map[string]*claim{},
-		records: map[string]*interruption{}, budgets: map[string]budgetObject{}, bodies: bodies{},
+		records: map[string]*interruption{}, budgets: map[string]budgetObject{}, jobs: map[string]*job{}, bodies: bodies{},
 	}
 	for _, r := range requests {
 		if !r.accepted() {
@@ -195,6 +199,8 @@ func (h *History) replay(r Request) error {
 		return h.replayClaim(r)
 	case "poddisruptionbudgets":
 		return h.replayBudget(r)
+	case "jobs":
+		return h.replayJob(r)
 	}
 	return nil
 }

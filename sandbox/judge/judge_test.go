@@ -98,6 +98,17 @@ var planted = []struct {
 	{"a budget is overridden before a soft deadline", func(s *story) { s.change("interruptions", "i-a", `"Hard"`, `"Soft"`) }, []string{"budget-respected"}},
 	{"the override is not reported", func(s *story) { s.change("interruptions", "i-a", reasonOverride, "Deleted") }, []string{"override-reported"}},
 	{"a pod loses power unasked", func(s *story) { s.pod(5*second, "left", "a", "ReplicaSet", 30) }, []string{"pods-not-cut"}},
+	{"a pod of a Job is deleted without a reason", func(s *story) { s.without(statesDisruption) }, []string{"disruption-stated"}},
+	{"a pod of a Job gets the reason too late", func(s *story) {
+		s.without(statesDisruption)
+		s.disrupt(114500*time.Millisecond, "sum", "a", "sum")
+	}, []string{"disruption-stated"}},
+	{"a Job fails because an instance has no power", func(s *story) {
+		s.podOfJob(126*second, "sum-2", "a", "sum", 20) // the scheduler was late
+		s.remove(132*second, "system:node-controller", "sum-2", 0)
+		s.job(133*second, "sum", "BackoffLimitExceeded")
+	}, []string{"jobs-go-on"}},
+	{"a Job fails because of an interruption", func(s *story) { s.job(116*second, "sum", "BackoffLimitExceeded") }, []string{"jobs-go-on"}},
 	{"a pod of another node is changed", func(s *story) {
 		s.add(50*second, lifeboat, "patch", "pods", "", "default", "other", nil, object{"kind": "Status"})
 	}, []string{"foreign-pods"}},
@@ -134,6 +145,57 @@ var planted = []struct {
 		s.claim(302*second, lifeboat, "delete", "claim-c", "i-c", "")
 	}, []string{"drill-harmless", "claim-deleted-for-notice"}},
 	{"a drill kills a pod", func(s *story) { s.remove(302500*time.Millisecond, lifeboat, "job", 0) }, []string{"drill-harmless", "grace-not-shortened"}},
+}
+
+// statesDisruption selects what Lifeboat writes to the status of a pod before it deletes it.
+func statesDisruption(r Request) bool {
+	return r.Resource == "pods" && r.Subresource == "status" && r.User == lifeboat
+}
+
+// What is no fault of Lifeboat's breaks no promise about Jobs.
+func TestJobsFailForOtherReasons(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*story){
+		"it takes too long": func(s *story) { s.job(116*second, "sum", "DeadlineExceeded") },
+		"a pod on another node fails": func(s *story) {
+			s.podOfJob(2*second, "sum-2", "d", "sum", 20)
+			s.remove(60*second, kubelet, "sum-2", 0)
+			s.job(116*second, "sum", "BackoffLimitExceeded")
+		},
+		"a person deletes a pod": func(s *story) {
+			s.podOfJob(2*second, "sum-2", "d", "sum", 20)
+			s.remove(60*second, someone, "sum-2", 20)
+			s.job(61*second, "sum", "BackoffLimitExceeded")
+		},
+		"it failed before the interruption": func(s *story) { s.job(9*second, "sum", "BackoffLimitExceeded") },
+		"it counts disruptions": func(s *story) {
+			s.job(116*second, "sum", "BackoffLimitExceeded")
+			s.change("jobs", "sum", `"Ignore"`, `"Count"`)
+		},
+		"a person deleted the pod before": func(s *story) {
+			s.without(statesDisruption)
+			s.remove(95*second, someone, "sum", 20)
+		},
+		"the API server was killed before it logged the reason": func(s *story) {
+			s.without(statesDisruption)
+			s.change("pods", "sum", `"kind":"Pod"`, `"status":{"conditions":[{"type":"DisruptionTarget","status":"True"}]},"kind":"Pod"`)
+		},
+		"a policy refuses the reason of the deletion": func(s *story) {
+			for i := range s.requests {
+				if statesDisruption(s.requests[i]) {
+					s.requests[i].Code = 403
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			change(s)
+			for _, v := range s.judge() {
+				t.Error(v)
+			}
+		})
+	}
 }
 
 // shortenEviction sets the grace of the eviction of a pod.

@@ -16,6 +16,7 @@ const (
 	annotationMirror   = "kubernetes.io/config.mirror"
 	claimInterruption  = "lifeboat.dev/interruption"
 	reasonOverride     = "ProtectionOverridden"
+	conditionDisrupted = "DisruptionTarget"
 	kindSpot           = "SpotInterruption"
 	defaultGracePeriod = 30 * time.Second
 )
@@ -25,10 +26,20 @@ type meta struct {
 	Name, Namespace, UID string
 	Labels, Annotations  map[string]string
 	Finalizers           []string
-	OwnerReferences      []struct{ Kind, Name string }
+	OwnerReferences      []owner
 	CreationTimestamp    time.Time // in whole seconds
 	DeletionTimestamp    *time.Time
 	DeletionGrace        *int64 `json:"deletionGracePeriodSeconds"`
+}
+
+// owner is an object that owns another one.
+type owner struct{ Kind, Name, UID string }
+
+// condition is an entry of status.conditions.
+type condition struct{ Type, Status, Reason string }
+
+func isTrue(all []condition, of string) bool {
+	return slices.ContainsFunc(all, func(c condition) bool { return c.Type == of && c.Status == "True" })
 }
 
 // podObject is a Pod.
@@ -39,7 +50,39 @@ type podObject struct {
 		NodeName string
 		Grace    *int64 `json:"terminationGracePeriodSeconds"`
 	}
-	Status struct{ Phase string }
+	Status struct {
+		Phase      string
+		Conditions []condition
+	}
+}
+
+// jobObject is a Job.
+type jobObject struct {
+	Metadata meta
+	Spec     struct {
+		PodFailurePolicy *struct {
+			Rules []struct {
+				Action          string
+				OnPodConditions []condition
+			}
+		}
+	}
+	Status struct{ Conditions []condition }
+}
+
+// ignoresDisruption reports whether the Job counts no pod as failed that a disruption ended.
+func (j *jobObject) ignoresDisruption() bool {
+	if j.Spec.PodFailurePolicy == nil {
+		return false
+	}
+	for _, rule := range j.Spec.PodFailurePolicy.Rules {
+		for _, c := range rule.OnPodConditions {
+			if c.Type == conditionDisrupted {
+				return rule.Action == "Ignore" // the first rule that matches decides
+			}
+		}
+	}
+	return false
 }
 
 // taint is a taint of a node.

@@ -25,10 +25,19 @@ func (h *History) replayPod(r Request) error {
 		h.pods[o.Metadata.UID], h.names[o.Metadata.Namespace+"/"+o.Metadata.Name] = p, p
 	}
 	p.podObject = o
+	p.noteDisruption(r, o)
 	if p.gone.IsZero() && o.ended() {
 		p.gone = r.Received
 	}
 	return nil
+}
+
+// noteDisruption notes when the status first said that a disruption ends the pod. The response to a deletion says
+// it as well: an API server that is killed has stored requests that it has not logged.
+func (p *pod) noteDisruption(r Request, o podObject) {
+	if p.disrupted.IsZero() && isTrue(o.Status.Conditions, conditionDisrupted) {
+		p.disrupted = r.Received
+	}
 }
 
 // ended reports whether the containers of a pod have ended, or its last finalizer was removed after the
@@ -74,6 +83,13 @@ func (h *History) replayAsk(r Request, forced bool) error {
 	grace := p.grace()
 	if options.GracePeriodSeconds != nil {
 		grace = time.Duration(*options.GracePeriodSeconds) * time.Second
+	}
+	var after podObject
+	if r.Subresource == "" { // an eviction answers with a Status
+		if _, err := decode(r.Object, &after); err != nil {
+			return err
+		}
+		p.noteDisruption(r, after)
 	}
 	p.asks = append(p.asks, ask{Request: r, grace: grace, forced: forced, ours: h.ours(r)})
 	// The kubelet deletes with a grace of zero when the containers have ended.

@@ -48,6 +48,8 @@ func Rules() []Rule {
 		{"budget-respected", "a budget is overridden only at last call before a firm deadline", budgetRespected},
 		{"override-reported", "the Interruption says that a budget was overridden", overrideReported},
 		{"pods-not-cut", "no pod loses power if there was time to stop it, unless a policy says so", podsNotCut},
+		{"disruption-stated", "a pod of a Job has the condition DisruptionTarget before it is gone, if Lifeboat asked it to stop", disruptionStated},
+		{"jobs-go-on", "no Job fails because of an interruption if its podFailurePolicy ignores DisruptionTarget", jobsGoOn},
 		{"foreign-pods", "pods of other nodes are not changed", foreignPods},
 
 		{"foreign-nodes", "only nodes with an Interruption are cordoned", foreignNodes},

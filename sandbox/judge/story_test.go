@@ -80,6 +80,37 @@ func (s *story) pod(at time.Duration, name, node, owner string, grace int) {
 	})
 }
 
+// podOfJob creates a running pod of a Job.
+func (s *story) podOfJob(at time.Duration, name, node, job string, grace int) {
+	s.pod(at, name, node, "Job", grace)
+	s.change("pods", name, `{"kind":"Job","name":"x"}`, `{"kind":"Job","name":"`+job+`","uid":"uid-`+job+`"}`)
+}
+
+// job writes a Job that ignores disruptions; failed is the reason why it has failed, if it has.
+func (s *story) job(at time.Duration, name, failed string) {
+	status := object{}
+	if failed != "" {
+		status["conditions"] = []object{{"type": "FailureTarget", "status": "True", "reason": failed}}
+	}
+	s.add(at, someone, "update", "jobs", "status", "default", name, nil, object{
+		"metadata": object{"name": name, "namespace": "default", "uid": "uid-" + name},
+		"spec": object{"podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": []object{
+			{"action": "Ignore", "onPodConditions": []object{{"type": conditionDisrupted, "status": "True"}}},
+		}}},
+		"status": status,
+	})
+}
+
+// disrupt writes why a pod of a Job is deleted.
+func (s *story) disrupt(at time.Duration, name, node, job string) {
+	s.add(at, lifeboat, "patch", "pods", "status", "default", name, nil, object{
+		"kind": "Pod", "metadata": object{"name": name, "namespace": "default", "uid": "uid-" + name,
+			"ownerReferences": []object{{"kind": "Job", "name": job, "uid": "uid-" + job}}},
+		"spec": object{"nodeName": node, "terminationGracePeriodSeconds": 20}, "status": object{"phase": "Running",
+			"conditions": []object{{"type": conditionDisrupted, "status": "True", "reason": "DeletionByLifeboat"}}},
+	})
+}
+
 func (s *story) budget(at time.Duration, app string) {
 	s.add(at, someone, "create", "poddisruptionbudgets", "", "default", app, nil, object{
 		"metadata": object{"name": app, "namespace": "default"}, "spec": object{"selector": object{"matchLabels": object{"app": app}}},
@@ -176,7 +207,7 @@ func (s *story) judge() []Violation {
 const second = time.Second
 
 // healthy is a history without a violation: EC2 reclaims node a. One budget holds the pod db
-// until last call. Node b gets a rebalance recommendation that is withdrawn. Node c is drained in
+// until last call, and do-not-disrupt the pod sum of a Job. Node b gets a rebalance recommendation that is withdrawn. Node c is drained in
 // a drill.
 func healthy(t *testing.T) *story {
 	s := &story{t: t}
@@ -191,22 +222,27 @@ func healthy(t *testing.T) *story {
 	s.pod(second, "job", "c", "Job", 5)
 	s.pod(second, "other", "d", "ReplicaSet", 30)
 	s.budget(second, "db")
+	s.job(second, "sum", "")
+	s.podOfJob(second, "sum", "a", "sum", 20)
 
 	spot := entry{action: "Drain", phase: "Draining", deadline: 130 * second, notices: []string{kindSpot}}
 	s.happens(10*second, Warned, "i-a", false)
 	s.record(10500*time.Millisecond, "i-a", entry{notices: spot.notices})
 	s.happens(10600*time.Millisecond, Acknowledged, "i-a", true)
-	spot.pending = []string{"web", "db"}
+	spot.pending = []string{"web", "db", "sum"}
 	s.record(11*second, "i-a", spot)
 	s.node(11100*time.Millisecond, lifeboat, "a", true)
 	s.claim(11200*time.Millisecond, lifeboat, "create", "claim-new", "i-new", "i-a")
 	s.evict(12*second, "web", -1)
 	s.remove(40*second, kubelet, "web", 0)
-	spot.pending = []string{"db"}
+	spot.pending = []string{"db", "sum"}
 	s.record(41*second, "i-a", spot)
 	s.remove(100*second, lifeboat, "db", 20)
 	spot.timeline = []string{reasonOverride, "default/db deleted at its last call"}
 	s.record(100200*time.Millisecond, "i-a", spot)
+	s.disrupt(99900*time.Millisecond, "sum", "a", "sum")
+	s.remove(100*second, lifeboat, "sum", 20)
+	s.remove(114*second, kubelet, "sum", 0)
 	s.remove(115*second, kubelet, "db", 0)
 	s.claim(116*second, lifeboat, "delete", "claim-a", "i-a", "")
 	spot.pending = []string{"cut"}

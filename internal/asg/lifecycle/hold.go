@@ -18,6 +18,8 @@ const (
 	othersTries = 5
 	// DeniedRetry is when a call is retried that was not permitted.
 	DeniedRetry = 5 * time.Minute
+	// deniedLast is the minimum time until a denied heartbeat is retried, shortly before its hook times out.
+	deniedLast = 10 * time.Second
 	// heartbeats is their number in a hook's timeout, so that two may be lost.
 	heartbeats = 3
 	// lookEvery is the polling interval of groups: a hook may hold an instance for that long
@@ -99,7 +101,7 @@ func (h Hold) nextHeartbeat(hook Hook) time.Time {
 	failed := t.Do == Heartbeat && t.Outcome != Accepted
 	switch {
 	case failed && t.Outcome == Denied:
-		return t.At.Add(DeniedRetry)
+		return t.At.Add(afterDenial(h.expiry(hook).Sub(t.At)))
 	case failed:
 		return t.At.Add(afterMiss(timeout, h.expiry(hook).Sub(t.At), t.Tries))
 	case t.Extended.IsZero() && h.Uncertain:
@@ -108,6 +110,15 @@ func (h Hold) nextHeartbeat(hook Hook) time.Time {
 		return h.Since.Add(timeout/6 + time.Duration(share(h.InstanceID)*float64(timeout/6)))
 	}
 	return t.Extended.Add(timeout / heartbeats)
+}
+
+// afterDenial is when a denied heartbeat is retried. Only a person can grant the permission, and may do so before
+// a hook times out that has less time than DeniedRetry.
+func afterDenial(left time.Duration) time.Duration {
+	if left <= 0 {
+		return DeniedRetry
+	}
+	return max(min(DeniedRetry, left/2), deniedLast)
 }
 
 // afterMiss is when a failed heartbeat is retried: the less time is left, the sooner. Once the

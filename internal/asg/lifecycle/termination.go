@@ -178,7 +178,7 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 	if s.FailedHeartbeats == 0 {
 		s.Message = fmt.Sprintf("hook %s of group %s holds the instance and is %s", hookNames(s), s.Group, text)
 	}
-	if !bound.IsZero() && !s.ExpiryTime.Time.Before(bound.Add(early)) {
+	if !bound.IsZero() && !s.ExpiryTime.Time.Before(bound.Add(early)) && !isOnlyByFailures(s, bound) {
 		d.Wake = bound // nothing changes before
 		return d
 	}
@@ -186,6 +186,12 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 		d.Wake = earlier(d.Wake, bound)
 	}
 	return d
+}
+
+// isOnlyByFailures reports whether the drain ends only because heartbeats fail: the next one may succeed, and
+// moves that end. The deadline in the record has whole seconds.
+func isOnlyByFailures(s *Status, bound time.Time) bool {
+	return s.FailedHeartbeats > 0 && !bound.Before(s.ExpiryTime.Add(-early).Truncate(time.Second))
 }
 
 // complete completes the hooks, again and again until the state has left :Wait.
@@ -245,10 +251,11 @@ func (f *TerminationFacts) isOut(s *Status) bool {
 	return !bound.IsZero() && !f.Now.Before(bound)
 }
 
-// bound is when the instance goes, drained or not; zero: not known.
+// bound is when the instance goes, drained or not; zero: not known. It does not go at an estimate: that is
+// the time of a person's request, or a shutdown that the hooks cannot stop.
 func (f *TerminationFacts) bound(s *Status) time.Time {
 	var at time.Time
-	if d := f.Deadline; d != nil && (d.Type == v1beta1.DeadlineHard || s.RetainOnAbandon) {
+	if d := f.Deadline; d != nil && (d.Type == v1beta1.DeadlineHard || d.Type == v1beta1.DeadlineSoft && s.RetainOnAbandon) {
 		at = d.Time.Time
 	}
 	if s.EndTime != nil {

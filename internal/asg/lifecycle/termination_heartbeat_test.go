@@ -149,3 +149,59 @@ func TestHeartbeatsOfTwoHooks(t *testing.T) {
 		}
 	}
 }
+
+// The time of a person's request is an estimate, and ends no wait: the hook is extended beyond it, also where its group
+// retains what is not drained in time.
+func TestEstimateBoundsNoHook(t *testing.T) {
+	t.Parallel()
+	for _, retain := range []bool{false, true} {
+		f := facts("Terminating:Wait", 0, newNotice("a"))
+		f.Retain, f.Seen.Hooks[0].Abandons = retain, true
+		f.Deadline = notice.At(start.Add(time.Minute), v1beta1.DeadlineEstimated)
+		f.Was = DecideTermination(f).Status
+		for _, at := range []time.Duration{2 * time.Minute, 4 * time.Minute} {
+			f.Now = start.Add(at)
+			f.Seen.Time = f.Now
+			if d := DecideTermination(f); d.Do != Heartbeat {
+				t.Errorf("retain %t, after %s: %q, want a heartbeat: %s", retain, at, d.Do, d.Status.Message)
+			}
+		}
+	}
+}
+
+// A person can grant a missing permission at any time, and Auto Scaling can recover. So heartbeats that fail are repeated
+// until the hook is completed, although the running timeout is the deadline meanwhile. A denied one is repeated seldom.
+func TestHeartbeatsAreRepeatedAfterFailures(t *testing.T) {
+	t.Parallel()
+	denied := &cloud.DeniedError{Err: errors.New("AccessDenied"), Fix: "allow autoscaling:RecordLifecycleActionHeartbeat"}
+	for _, timeout := range []time.Duration{time.Minute, 5 * time.Minute, 2 * time.Hour} {
+		for fails, most := range map[error]int{denied: 20, errors.New("throttled"): 20} {
+			f := facts("Terminating:Wait", 0, newNotice("a"))
+			f.Seen.Hooks[0].Timeout, f.Seen.Hooks[0].Global = timeout, 48*time.Hour
+			err, tries, ends := fails, 0, time.Time{}
+			for f.Now = start; f.Now.Before(start.Add(timeout)); f.Now = f.Now.Add(time.Second) {
+				f.Seen.Time, f.Deadline = f.Now, notice.At(start.Add(24*time.Hour), v1beta1.DeadlineHard)
+				if s := f.Was; s != nil && s.FailedHeartbeats > 0 && (err == denied || s.FailedHeartbeats > 2) { // as package record says
+					f.Deadline = notice.At(s.ExpiryTime.Add(-early).Truncate(time.Second), v1beta1.DeadlineHard)
+				}
+				d := DecideTermination(f)
+				if f.Was = d.Status; d.Do != Heartbeat {
+					continue
+				}
+				if f.Now.After(start.Add(timeout/2)) && (err == denied || f.Was.FailedHeartbeats > 2) {
+					err = nil // it is repaired
+				}
+				tries++
+				Note(f.Was, Heartbeat, f.Now)
+				NoteResult(f.Was, Heartbeat, err)
+				if err == nil {
+					ends = f.Was.ExpiryTime.Time
+					break
+				}
+			}
+			if !ends.After(start.Add(timeout)) || tries > most {
+				t.Errorf("%s, %v: after %d heartbeats the hook ends at %s: %+v", timeout, fails, tries, ends, f.Was)
+			}
+		}
+	}
+}

@@ -59,6 +59,9 @@ func (f *TerminationFacts) hold(s *Status) Hold {
 	}
 	if s.FailedHeartbeats > 0 {
 		record.Outcome, record.Tries, record.Extended = Failed, int(s.FailedHeartbeats), s.ExpiryTime.Add(-timeout)
+		if wasDenied(s) {
+			record.Outcome = Denied
+		}
 	}
 	if s.CompleteCallTime != nil && !s.CompleteCallTime.Time.Before(record.At) {
 		record.At, record.Do, record.Outcome, record.Tries, record.Completed = s.CompleteCallTime.Time, Complete, Accepted, int(s.Tries), s.CompleteCallTime.Time
@@ -122,6 +125,12 @@ func noteHeartbeat(s *Status, err error) {
 	if OutcomeOf(err) == Denied {
 		s.EndTime = microTime(s.ExpiryTime.Add(-early))
 	}
+}
+
+// wasDenied reports whether the last heartbeat was denied: noteHeartbeat set the end then. The global time-out is far
+// longer than the timeout of a hook, so it sets no such end.
+func wasDenied(s *Status) bool {
+	return s.FailedHeartbeats > 0 && s.EndTime != nil && s.EndTime.Time.Equal(s.ExpiryTime.Add(-early))
 }
 
 // missed is why the instance got no heartbeat; nil: it got one. If one hook has no pending

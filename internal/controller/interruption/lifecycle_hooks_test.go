@@ -523,6 +523,27 @@ func TestHookCompletionErrors(t *testing.T) {
 	}
 }
 
+// A person grants the permission while the hook holds the instance: the wait goes on.
+func TestHookIsExtendedOncePermissionIsGranted(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0))
+	g.hold("Terminating:Wait")
+	g.look()
+	g.refuse = &cloud.DeniedError{Err: fmt.Errorf("AccessDenied"), Fix: "allow autoscaling:RecordLifecycleActionHeartbeat"}
+	g.run(hookTimeout/2, nil)
+	if g.refusedCalls == 0 || len(g.beats) > 0 {
+		t.Fatalf("%d calls were refused, %d heartbeats", g.refusedCalls, len(g.beats))
+	}
+	g.refuse = nil
+	g.run(30*time.Minute, nil)
+	if _, asked := g.asked["web-1"]; asked || len(g.beats) < 5 || len(g.completed) > 0 {
+		t.Errorf("the pod was asked %t, %d heartbeats, answered %v: %+v", asked, len(g.beats), g.completed, g.answerStatus())
+	}
+	if d := g.record().Status.Deadline; d == nil || !d.Time.Time.Equal(start.Add(time.Hour)) {
+		t.Errorf("deadline %+v", d)
+	}
+}
+
 func happened(in *v1beta1.Interruption, text string) bool {
 	return slices.ContainsFunc(in.Status.Timeline, func(e v1beta1.TimelineEntry) bool { return strings.Contains(e.Message, text) })
 }

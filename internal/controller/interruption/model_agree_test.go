@@ -68,6 +68,14 @@ func (r *modelRun) compareRandom() {
 	for range 1 + r.c.Rand.IntN(3) {
 		s.draw()
 	}
+	if r.c.Chance(.4) {
+		n := s.notice(notice.KindRequested, s.at.Add(r.c.Between(-time.Hour, time.Hour)))
+		n.Source = notice.SourceUser
+		if r.c.Chance(.8) {
+			n.Deadline = deadlineAt(s.at.Add(r.c.Between(-time.Hour, 3*time.Hour)).Truncate(time.Second), v1beta1.DeadlineEstimated)
+		}
+		s.sink(n, n.Time.Time)
+	}
 	near := func() time.Time { return s.at.Add(r.c.Between(-time.Hour, 4*time.Hour)) }
 	micro := func() *metav1.MicroTime { at := metav1.NewMicroTime(near()); return &at }
 	if r.c.Chance(.3) {

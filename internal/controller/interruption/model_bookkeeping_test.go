@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,6 +112,18 @@ func (b *bookkeeping) quietSpan(from time.Time, length time.Duration) time.Time 
 func (b *bookkeeping) tried(pod *corev1.Pod) {
 	if page := b.pods[pod.UID]; page != nil && page.tried.IsZero() {
 		page.tried = b.run.c.Now()
+	}
+}
+
+// noteStale notes that a request was about the pod before this one, whose name it has: the cache may show
+// this one a moment later.
+func (b *bookkeeping) noteStale(q *model.Request, err error) {
+	pod, ok := b.run.Get(q.Key).(*corev1.Pod)
+	if !ok || q.Verb != "evict" && q.Verb != "delete" || !apierrors.IsConflict(err) {
+		return
+	}
+	if page := b.pods[pod.UID]; page != nil && b.run.c.Now().Sub(page.bound) < behind {
+		b.tried(pod)
 	}
 }
 

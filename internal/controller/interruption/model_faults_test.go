@@ -125,6 +125,7 @@ func (r *modelRun) carryOut(q *model.Request) error {
 		r.note("%s%s", q, detail(q))
 	} else {
 		r.note("%s: %v", q, err)
+		r.bookkeeping.noteStale(q, err)
 	}
 	after(err)
 	return err

@@ -32,6 +32,7 @@ type modelGroup struct {
 	members map[string]*modelMember // including former ones
 
 	beats, answers, lapses, detaches, launches, returns int
+	refusedCalls, checkedPods                           int
 }
 
 // modelMember is an instance of the group.
@@ -43,6 +44,10 @@ type modelMember struct {
 	detached        time.Time
 	beats           int
 	tries           int
+	// failures are the heartbeats in a row that were refused, and endKnown is since when they tell the end of
+	// the instance.
+	failures int
+	endKnown time.Time
 }
 
 func (g *modelGroup) member(id string) *modelMember {
@@ -92,6 +97,9 @@ func (g *modelGroup) scheduleEvents() {
 		default:
 			s.spot()
 		}
+		if g.c.Chance(.3) {
+			g.request(s)
+		}
 	}
 	for _, n := range g.nodeNames()[2:] {
 		if g.c.Chance(.1) {
@@ -127,12 +135,22 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 				return
 			}
 			m.firing++
+			m.failures, m.endKnown = 0, time.Time{}
 			m.token, m.held, m.expires = fmt.Sprintf("token-%s-%d", m.id, m.firing), g.c.Now(), g.c.Now().Add(g.timeout)
 			g.move(m, state+":Wait")
 			announce(g.c.Between(time.Second, 20*time.Second), pick(g.modelRun, notice.SourceQueue, notice.SourceAutoScaling))
 		})
 	})
 	s.until(s.at.Add(90 * time.Minute))
+}
+
+// request is a person who drains the node, before or while the group takes its instance away, and who ends that.
+func (g *modelGroup) request(of *instanceScenario) {
+	s := &instanceScenario{modelRun: g.modelRun, node: of.node, instance: of.instance, at: g.c.Now().Add(g.c.Between(0, 5*time.Minute))}
+	id := s.request()
+	end := s.at.Add(g.c.Between(time.Minute, time.Hour))
+	g.c.At(end, "a user", func() { g.bookkeeping.withdrawRequest(s.instance, id) })
+	s.until(end)
 }
 
 func (g *modelGroup) move(m *modelMember, state string) {
@@ -164,7 +182,8 @@ func instanceIs(n *corev1.Node, id string) bool { return n != nil && instanceOf(
 
 // hookTimedOut is the hook's timeout. It must not happen without a fault.
 func (g *modelGroup) hookTimedOut(m *modelMember) {
-	undisturbed := !slices.ContainsFunc(g.bookkeeping.troubles, func(t disturbance) bool { return t.to.After(m.expires.Add(-g.timeout)) })
+	refused := g.refused(m.node, m.expires.Add(-g.timeout), writeHeartbeat, writeComplete)
+	undisturbed := !refused && !slices.ContainsFunc(g.bookkeeping.troubles, func(t disturbance) bool { return t.to.After(m.expires.Add(-g.timeout)) })
 	if undisturbed && g.life != nil && len(g.bookkeeping.inst(m.id).accepted) > 0 && g.bookkeeping.inst(m.id).deletedAt.IsZero() {
 		g.fail("the hook of %s ran out: %+v", m.id, g.bookkeeping.recordOf(m.id).Status.LifecycleHooks)
 	}
@@ -254,6 +273,7 @@ func (l *controllerProcess) Heartbeat(ctx context.Context, a cloud.Action) error
 		}
 		l.run.group.beats++
 		m.beats++
+		m.failures, m.endKnown = 0, time.Time{}
 		m.expires = l.run.c.Now().Add(l.run.group.timeout)
 		return nil
 	})

@@ -46,6 +46,9 @@ func (b *bookkeeping) powerOff(name, instance string) {
 		return
 	}
 	b.run.note("%s (%s) is off", name, instance)
+	if b.run.group != nil {
+		b.run.group.checkAsked(name, instance)
+	}
 	b.inst(instance).off = b.run.c.Now()
 	b.run.PowerOff(name)
 }

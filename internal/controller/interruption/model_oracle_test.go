@@ -64,7 +64,7 @@ func (c case_) ask() (verdict, bool) {
 	}
 	first := c.about(standing, standing)
 	if first.drainsNow() || first.instanceGone {
-		return first, true
+		return c.hastened(first, standing), true
 	}
 	// A notice without an action now does not hide one that drains the node now. One with a firm
 	// deadline hides all but a person's request.
@@ -75,7 +75,7 @@ func (c case_) ask() (verdict, bool) {
 	for len(rest) > 0 {
 		v := c.about(standing, rest)
 		if v.drainsNow() {
-			return v, true
+			return c.hastened(v, standing), true
 		}
 		rest = slices.DeleteFunc(slices.Clone(rest), func(n v1beta1.Notice) bool { return n.ID == v.notice.ID })
 	}
@@ -153,7 +153,7 @@ func (c case_) about(standing, notices []v1beta1.Notice) verdict {
 	v.begun = c.servedSince(v.notice)
 	v.instanceGone = slices.ContainsFunc(standing, isOff)
 	v.effectivePolicy = effectivePolicy(c.policies, c.node)
-	v.rule = c.ruleFor(v.effectivePolicy, v.notice)
+	v.rule = c.ruleOf(v.notice)
 	v.action = v.rule.Action
 	v.deadline = c.deadlineOf(&v, notices)
 	v.notBefore = c.beginning(&v)
@@ -200,7 +200,8 @@ func (c case_) firstEnd(v *verdict, standing []v1beta1.Notice) *v1beta1.Deadline
 		if n.ID == v.notice.ID || n.Kind == notice.KindRequested || !firm(d) || v.instanceGone && d.Type == v1beta1.DeadlineEstimated {
 			continue
 		}
-		if best == nil || !firm(best) || d.Time.Before(&best.Time) {
+		firmer := best != nil && best != v.deadline && d.Time.Equal(&best.Time) && d.Type == v1beta1.DeadlineHard
+		if best == nil || !firm(best) || d.Time.Before(&best.Time) || firmer {
 			best = d
 		}
 	}
@@ -208,6 +209,22 @@ func (c case_) firstEnd(v *verdict, standing []v1beta1.Notice) *v1beta1.Deadline
 		return v.deadline
 	}
 	return best
+}
+
+// hastened is a verdict whose deadline a person's request makes earlier.
+func (c case_) hastened(v verdict, standing []v1beta1.Notice) verdict {
+	asked := slices.DeleteFunc(slices.Clone(standing), func(n v1beta1.Notice) bool { return n.Kind != notice.KindRequested })
+	if len(asked) == 0 || v.instanceGone || v.notice.Kind == notice.KindRequested {
+		return v
+	}
+	if v.notice.Kind != notice.KindAutoScalingTermination && !firm(v.deadline) {
+		return v // it can be moved, and a pause stops it
+	}
+	r := c.about(standing, asked)
+	if by := r.notice.Deadline; by != nil && r.drainsNow() && by.Time.After(c.now) && (v.deadline == nil || by.Time.Before(&v.deadline.Time)) {
+		v.deadline = by
+	}
+	return v
 }
 
 // ruling is the deciding notice.

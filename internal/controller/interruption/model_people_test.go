@@ -65,8 +65,9 @@ func (s *instanceScenario) events() {
 	}
 }
 
-// request is a person's request, which that person may withdraw, before or after its time.
-func (s *instanceScenario) request() {
+// request is a person's request, which that person may withdraw, before or after its time. It returns the
+// id of the notice.
+func (s *instanceScenario) request() string {
 	by := pick(s.modelRun, 0, 0, 0, 5*time.Minute, 20*time.Minute, time.Hour, 6*time.Hour, 24*time.Hour)
 	n := s.notice(notice.KindRequested, s.at)
 	n.Source, n.ReceivedTime, n.Time = notice.SourceUser, metav1.NewMicroTime(s.at.Truncate(time.Microsecond)), metav1.NewTime(s.at)
@@ -81,6 +82,7 @@ func (s *instanceScenario) request() {
 		s.c.At(s.at.Add(lasts), "a user", func() { s.bookkeeping.withdrawRequest(s.instance, n.ID) })
 		s.until(s.at.Add(lasts))
 	}
+	return n.ID
 }
 
 // putRequest writes a request, as the command drain does. It writes none beside an open one.

@@ -78,6 +78,8 @@ func (r *modelRun) writeOf(q *model.Request) (write, node string) {
 		return "", ""
 	case q.Verb == "terminate":
 		return writeTerminate, r.bookkeeping.inst(q.Key.Name).node
+	case q.Key.Kind == "Member":
+		return q.Verb, r.group.member(q.Key.Name).node
 	case q.Verb == "hook":
 		return writeHook, r.bookkeeping.inst(q.Key.Name).node
 	case q.Key.Kind == "Node" && q.Verb == "patch":
@@ -136,6 +138,9 @@ func (r *modelRun) noteRefused(q *model.Request, err error) {
 	r.note("%s: refused: %v", q, err)
 	now := r.c.Now()
 	r.bookkeeping.refusals++
+	if q.Key.Kind == "Member" {
+		r.group.noteRefused(q, err)
+	}
 	if q.Key.Kind == "Pod" && (q.Verb == "evict" || q.Verb == "delete") {
 		if pod, ok := r.Get(q.Key).(*corev1.Pod); ok {
 			r.bookkeeping.tried(pod)

@@ -96,6 +96,7 @@ func (r *modelRun) simulate() {
 	switch {
 	case r.group != nil:
 		r.group.setUp()
+		r.group.drawRefusals()
 		r.group.scheduleEvents()
 	case r.people:
 		r.setUp()

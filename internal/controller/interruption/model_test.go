@@ -75,9 +75,9 @@ func TestModel(t *testing.T) {
 }
 
 // TestModelOfAGroup is TestModel with all nodes in an Auto Scaling group with a warm pool: it
-// terminates instances, EC2 reclaims them, and the group's calls fail like all others. No hook
-// may be completed before its node is drained or the time is over, and none may time out without
-// a fault. An instance is detached from its group at most once, and terminated afterwards. No
+// terminates instances, EC2 reclaims them, and the group's calls fail like all others, and are denied or
+// throttled. No hook may be completed before its node is drained or the time is over, and none may time out
+// without a fault. Each pod is asked to leave before its instance loses its power. An instance is detached from its group at most once, and terminated afterwards. No
 // two instances may use the same replacement.
 func TestModelOfAGroup(t *testing.T) {
 	metrics, err := status.NewMetrics(prometheus.NewRegistry())
@@ -112,11 +112,12 @@ func TestModelOfAGroup(t *testing.T) {
 			failures++
 		}
 		g := r.group
+		all.refusedCalls, all.checkedPods = all.refusedCalls+g.refusedCalls, all.checkedPods+g.checkedPods
 		all.beats, all.answers, all.lapses, all.detaches, all.launches, all.returns =
 			all.beats+g.beats, all.answers+g.answers, all.lapses+g.lapses, all.detaches+g.detaches, all.launches+g.launches, all.returns+g.returns
 	}
-	t.Logf("%d heartbeats, %d answers, %d hooks that ran out, %d taken out, %d launched, %d returned", all.beats, all.answers, all.lapses, all.detaches, all.launches, all.returns)
-	if n := int(runs); n > 1 && !t.Failed() && (all.beats < n/2 || all.answers < n/4 || all.detaches < n/4 || all.returns < n/20) {
+	t.Logf("%d heartbeats, %d answers, %d hooks that ran out, %d taken out, %d launched, %d returned, %d calls refused, %d pods without a request", all.beats, all.answers, all.lapses, all.detaches, all.launches, all.returns, all.refusedCalls, all.checkedPods)
+	if n := int(runs); n > 1 && !t.Failed() && (all.beats < n/2 || all.answers < n/4 || all.detaches < n/8 || all.returns < n/20 || all.refusedCalls < n/4) {
 		t.Error("too few events for a meaningful test")
 	}
 }

@@ -244,6 +244,28 @@ func TestRefusedWriteIsShown(t *testing.T) {
 	}
 }
 
+// A refused Job fails a try of its hook. So no message may say that the write is repeated: the hook may have no retry.
+func TestRefusedJobIsNotSaidToBeRepeated(t *testing.T) {
+	for name, retries := range map[string]int32{"without retries": 0, "with retries": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(50*time.Minute))), node("a", instance), pod("web-1"),
+				team(func(s *v1beta1.InterruptionPolicySpec) {
+					withHook(v1beta1.HookBeforeDrain, v1beta1.HookHold)(s)
+					s.Hooks[0].Retries = retries
+				})).withHookRunner()
+			w.refuses.requests = []string{"create Job"}
+			_, _ = w.queued(start.Add(20 * time.Minute))
+			if tries := int32(w.refuses.count); tries != retries+1 {
+				t.Errorf("%d tries, want %d", tries, retries+1)
+			}
+			c := meta.FindStatusCondition(w.record().Status.Conditions, v1beta1.ConditionRequestsAccepted)
+			if c == nil || strings.Contains(c.Message, "is repeated") || !strings.Contains(c.Message, "tried again while it has retries, and then fails") {
+				t.Errorf("condition %+v", c)
+			}
+		})
+	}
+}
+
 // A node that cannot be cordoned is retried, and others of its policy do not wait for it.
 func TestRefusedCordonTakesNoSlot(t *testing.T) {
 	w := fleet(t, 3, team(func(s *v1beta1.InterruptionPolicySpec) {

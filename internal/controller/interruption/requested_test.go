@@ -91,3 +91,19 @@ func TestRequestedTimeOverridesBudgetWithFullGrace(t *testing.T) {
 		t.Errorf("deleted %v with a grace of %d s, want its own, -1", deleted, grace)
 	}
 }
+
+// A person can end the wait for a budget also while lifecycle hooks hold the instance.
+func TestRequestedTimeAddsHasteToTermination(t *testing.T) {
+	n := requested()
+	n.ID, n.Deadline = "request", notice.At(start.Add(10*time.Minute), v1beta1.DeadlineEstimated)
+	g := withGroup(t, recordOf(terminating(notice.SourceQueue), n), pod("web-1"), budget(0))
+	g.hold("Terminating:Wait")
+	g.run(20*time.Minute, g.stopsIn(20*time.Second))
+	by := n.Deadline.Time.Time
+	if asked, ok := g.asked["web-1"]; !ok || asked.After(by) || g.deletions["web-1"] != -1 {
+		t.Errorf("asked %t at %s, want before %s; deleted %v, want with its own grace, -1", ok, asked, by, g.deletions)
+	}
+	if len(g.completed) != 1 {
+		t.Errorf("answered %v: %+v", g.completed, g.answerStatus())
+	}
+}

@@ -27,8 +27,12 @@ func RefusedMessage(r writes.Refusal) string {
 		return fmt.Sprintf("EC2 refuses to terminate instance %s: %s. The request is repeated, at last every hour. "+
 			"Permit ec2:TerminateInstances for this instance, or end its termination protection", r.Name, Clip(r.Err.Error()))
 	}
-	return fmt.Sprintf("the API server refuses what Lifeboat writes to %s %s: %s. Each pod is asked to leave by its last call nevertheless, and the write is repeated. "+
-		"Allow it in the policy, webhook or role that the answer names", r.Kind, r.Name, Clip(r.Err.Error()))
+	next := "Each pod is asked to leave by its last call nevertheless, and the write is repeated"
+	if r.Kind == writes.Job { // package runner counts a refused Job as a failed try
+		next = "Its hook is tried again while it has retries, and then fails. Each pod is asked to leave by its last call nevertheless"
+	}
+	return fmt.Sprintf("the API server refuses what Lifeboat writes to %s %s: %s. %s. "+
+		"Allow it in the policy, webhook or role that the answer names", r.Kind, r.Name, Clip(r.Err.Error()), next)
 }
 
 // SetRefused notes which requests are refused. What is refused stays in the condition until
