@@ -216,9 +216,16 @@ type HistoryEntry struct {
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 	// EndTime is when it ended.
 	EndTime metav1.MicroTime `json:"endTime"`
-	// PodCounts counts the pods of the drain at its end.
+	// PodsTotal is the number of pods that the drain had to move.
 	// +optional
-	PodCounts *PodCounts `json:"podCounts,omitempty"`
+	PodsTotal int32 `json:"podsTotal,omitempty"`
+	// PodsMoved is the number of pods that left within their grace period.
+	// +optional
+	PodsMoved int32 `json:"podsMoved,omitempty"`
+	// PodsLost is the number of pods that were still on the node when its instance
+	// stopped.
+	// +optional
+	PodsLost int32 `json:"podsLost,omitempty"`
 	// HandledNotices lists the keys of the notices that need nothing any more, as
 	// long as spec.notices has them. The key of a planned change stays the same while
 	// its start and its action do. The key of another notice is its id.
@@ -336,7 +343,7 @@ type PodStatus struct {
 	// Reason is one CamelCase word that says why the pod is in this state.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	Reason string `json:"reason"`
+	Reason PodReason `json:"reason"`
 	// Message explains the state in one sentence.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional

@@ -166,11 +166,6 @@ func (in *HistoryEntry) DeepCopyInto(out *HistoryEntry) {
 		*out = (*in).DeepCopy()
 	}
 	in.EndTime.DeepCopyInto(&out.EndTime)
-	if in.PodCounts != nil {
-		in, out := &in.PodCounts, &out.PodCounts
-		*out = new(PodCounts)
-		**out = **in
-	}
 	if in.HandledNotices != nil {
 		in, out := &in.HandledNotices, &out.HandledNotices
 		*out = make([]string, len(*in))

@@ -242,7 +242,7 @@ func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 // statement must follow for the controller to honour it. The controller's clock wrote those
 // times, and the clock here can be behind it.
 func statementTime(in *v1beta1.Interruption, now time.Time) time.Time {
-	after := notice.Completed(in)
+	after := notice.Completed(in.Status.History)
 	for i := range record.Drain(&in.Status).Hooks {
 		if done := record.Drain(&in.Status).Hooks[i].CompletionTime; done != nil && done.After(after) {
 			after = done.Time

@@ -81,7 +81,7 @@ func TestDoctorChecksThatLifeboatRuns(t *testing.T) {
 			i.controller.Status.ReadyReplicas = 0
 			i.pods = []client.Object{&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: "a", Labels: map[string]string{nameLabel: "lifeboat", componentLabel: "controller"}},
-				Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: "CrashLoopBackOff"}}}}},
+				Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}},
 			}}
 		}, exitBroken, "none of its 2 replicas is ready (CrashLoopBackOff)"},
 		{"one replica", func(i *installation) { i.controller.Status.ReadyReplicas = 1 }, ExitOK, "lifeboat-few-replicas"},

@@ -38,7 +38,7 @@ type planContext struct {
 	estimated bool
 
 	pods  []*podState // in evaluation order
-	rules []ruleOfCause
+	rules []rule
 	gates []Gate // those in force
 	known owners
 	// going counts, by rank, the pods that are about to leave.
@@ -220,9 +220,7 @@ func (s *planContext) applyRules(c *podState) Verdict {
 			return v
 		}
 	}
-	v := evict(s, c)
-	v.Cause = CauseNothingHolds
-	return v
+	return evict(s, c)
 }
 
 func (s *planContext) isGoing(c *podState, v Verdict) bool {

@@ -101,7 +101,7 @@ func (s *planContext) holdGangs(verdicts []Verdict) {
 			continue
 		}
 		if waits := held[c.gang]; waits != nil && !s.lastCallReached(c) {
-			*v = Verdict{Pod: v.Pod, LastCall: v.LastCall, Returned: v.Returned, Step: StepWaits, Cause: CauseGang, Reason: clip(fmt.Sprintf(
+			*v = Verdict{Pod: v.Pod, LastCall: v.LastCall, Returned: v.Returned, Step: StepWaits, Cause: v1beta1.PodReasonGang, Reason: clip(fmt.Sprintf(
 				"waits: the pods of %s leave together, and %s is held%s (%s)", c.gang.name, waits.Pod.Name, s.byItsTurn(c), waits.Reason))}
 			continue
 		}

@@ -101,7 +101,7 @@ type Verdict struct {
 	// Step is the action to take now.
 	Step Step
 	// Cause is the rule that decided.
-	Cause Cause
+	Cause v1beta1.PodReason
 	// Reason is a sentence for the user. For a pod that waits, leaves or stays it does not
 	// change before WakeAt unless the facts do.
 	Reason string

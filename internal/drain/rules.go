@@ -3,36 +3,35 @@ package drain
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 )
 
-// rule looks at one pod and decides the step, or has no opinion.
-type rule func(s *planContext, c *podState) (Verdict, bool)
-
-// ruleOfCause is a rule, with the cause of its verdicts.
-type ruleOfCause struct {
-	cause  Cause
-	decide rule
+// rule looks at one pod and decides the step for a reason, or has no opinion.
+type rule struct {
+	cause  v1beta1.PodReason
+	decide func(s *planContext, c *podState) (Verdict, bool)
 }
 
 // rulesInOrder lists the rules; the first with an opinion wins.
-func rulesInOrder() []ruleOfCause {
-	return []ruleOfCause{
-		{CauseDaemonSet, daemonSetStays},
-		{CauseStatic, staticStays},
-		{CauseFinished, finishedStays},
-		{CauseInstanceGone, instanceGone},
-		{CauseGraceCut, leavingTooLate},
-		{CauseTerminating, leaving},
-		{CauseKept, leftInPlace},
-		{CauseDoNotDisrupt, respected},            // the policy puts it above the deadline
-		{CauseReturned, cameBack},                 // until its last call
-		{CauseLastCall, heldAtLastCall},           // a PodDisruptionBudget holds it
-		{CauseDoNotDisrupt, doNotDisrupt},         // until its turn
-		{CauseGate, gated},                        // until their turn
-		{CauseOrder, outOfOrder},                  // until its turn
-		{CauseSuccessorNotReady, awaitsSuccessor}, // until its turn
-		{CauseSuccessorFirst, successorFirst},     // the policy says Surge, and it may run twice
-		{CauseDisruptionBudget, heldByBudget},
+func rulesInOrder() []rule {
+	return []rule{
+		{v1beta1.PodReasonDaemonSet, daemonSetStays},
+		{v1beta1.PodReasonStatic, staticStays},
+		{v1beta1.PodReasonFinished, finishedStays},
+		{v1beta1.PodReasonInstanceGone, instanceGone},
+		{v1beta1.PodReasonGraceCut, leavingTooLate},
+		{v1beta1.PodReasonTerminating, leaving},
+		{v1beta1.PodReasonKeptByPolicy, leftInPlace},
+		{v1beta1.PodReasonDoNotDisrupt, respected},            // the policy puts it above the deadline
+		{v1beta1.PodReasonReturned, cameBack},                 // until its last call
+		{v1beta1.PodReasonLastCall, heldAtLastCall},           // a PodDisruptionBudget holds it
+		{v1beta1.PodReasonDoNotDisrupt, doNotDisrupt},         // until its turn
+		{v1beta1.PodReasonGate, gated},                        // until their turn
+		{v1beta1.PodReasonOrder, outOfOrder},                  // until its turn
+		{v1beta1.PodReasonSuccessorNotReady, awaitsSuccessor}, // until its turn
+		{v1beta1.PodReasonSuccessorFirst, successorFirst},     // the policy says Surge, and it may run twice
+		{v1beta1.PodReasonDisruptionBudget, heldByBudget},
 		// otherwise: evict, since nothing holds it
 	}
 }
@@ -102,7 +101,7 @@ func evict(s *planContext, c *podState) Verdict {
 	if c.whyReleased != "" {
 		why = c.whyReleased + "; " + why
 	}
-	v := Verdict{Step: StepEvict, GraceSeconds: s.graceLeft(c)}
+	v := Verdict{Step: StepEvict, Cause: v1beta1.PodReasonNothingHolds, GraceSeconds: s.graceLeft(c)}
 	if c.hold.active() {
 		v.Overrides = "do-not-disrupt"
 		why = fmt.Sprintf("%s holds it no longer, since %s", c.hold.by, s.whyOverridden(c))

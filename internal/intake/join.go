@@ -20,7 +20,7 @@ import (
 func (r *Recorder) join(ctx context.Context, record *v1beta1.Interruption, n *notice.Notice) (Outcome, error) {
 	// The optimistic lock below makes this safe: if the controller completes the record at
 	// the same time, one of the two writes conflicts and is decided again.
-	completed := notice.Completed(record)
+	completed := notice.Completed(record.Status.History)
 	added := n.Notice
 	added.ReceivedTime = notice.ReceivedAfter(n.ReceivedTime, completed)
 	notices, changed := notice.JoinSince(record.Spec.Notices, added, completed)

@@ -122,9 +122,9 @@ const (
 	MaxFromAgent = 8
 )
 
-// Completed returns when nothing was left to do about the instance for the last time, or zero.
-func Completed(in *v1beta1.Interruption) time.Time {
-	for _, e := range slices.Backward(in.Status.History) {
+// Completed returns when nothing was left to do about an instance for the last time, or zero.
+func Completed(history []v1beta1.HistoryEntry) time.Time {
+	for _, e := range slices.Backward(history) {
 		if EndsAll(e.Outcome) {
 			return e.EndTime.Time
 		}

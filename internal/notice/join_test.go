@@ -100,7 +100,7 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 		t.Error("a completed record is not finished, because an agent's clock is ahead")
 	}
 	late := received("late", 6)
-	late.ReceivedTime = notice.ReceivedAfter(late.ReceivedTime, notice.Completed(in))
+	late.ReceivedTime = notice.ReceivedAfter(late.ReceivedTime, notice.Completed(in.Status.History))
 	in.Spec.Notices = append(in.Spec.Notices, late)
 	if notice.Finished(in) {
 		t.Error("a notice that was added after the completion counts as handled")
@@ -124,7 +124,7 @@ func TestCompleted(t *testing.T) {
 		"completed again": {completed(end(5, v1beta1.OutcomeCompleted), end(9, v1beta1.OutcomeCompleted)), after(9)},
 		"handled since":   {completed(end(5, v1beta1.OutcomeCompleted), end(9, v1beta1.OutcomeHandled)), after(5)},
 	} {
-		if got := notice.Completed(&v1beta1.Interruption{Status: tc.status}); !got.Equal(tc.want) {
+		if got := notice.Completed(tc.status.History); !got.Equal(tc.want) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

@@ -71,14 +71,11 @@ func EnsureDrain(s *v1beta1.InterruptionStatus) *v1beta1.DrainStatus {
 
 // Since is when the interruption before this one was completed, or zero.
 func Since(s *v1beta1.InterruptionStatus) time.Time {
-	own := s.CompletionTime != nil // its own end is the last
-	for _, e := range slices.Backward(s.History) {
-		if notice.EndsAll(e.Outcome) && !own {
-			return e.EndTime.Time
-		}
-		own = own && !notice.EndsAll(e.Outcome)
+	history := s.History
+	if s.CompletionTime != nil && len(history) > 0 {
+		history = history[:len(history)-1] // the last entry is about this one
 	}
-	return time.Time{}
+	return notice.Completed(history)
 }
 
 // Begun is when the node was cordoned for a drain, or zero. The drain of a node that was only

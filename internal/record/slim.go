@@ -35,7 +35,7 @@ func Slim(object any) (any, error) {
 		share(&pods[i].Namespace)
 		share((*string)(&pods[i].State))
 		share(&pods[i].Owner)
-		share(&pods[i].Reason)
+		share((*string)(&pods[i].Reason))
 		share(&pods[i].Message)
 	}
 	in.Status.Drain.Pods = pods

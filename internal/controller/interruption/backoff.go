@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 )
 
@@ -67,7 +68,8 @@ type failingPasses struct {
 type failingPod struct {
 	count       int
 	tried, next time.Time
-	cause, why  string
+	cause       v1beta1.PodReason
+	why         string
 }
 
 func newBackoff(clock func() time.Time) *backoff {
@@ -194,7 +196,7 @@ func (b *backoff) itemSucceeded(name string, uid types.UID) {
 }
 
 // itemFailed notes that the work for one item failed. The next try waits at least retryAfter.
-func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duration, cause, why string) {
+func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duration, cause v1beta1.PodReason, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.pods[name][uid]
@@ -208,7 +210,7 @@ func (b *backoff) itemFailed(name string, uid types.UID, retryAfter time.Duratio
 
 // waitsFor returns when to send the next request for a pod, and why the last one failed; zero: now. The
 // last call of the pod is a reason to try again.
-func (b *backoff) waitsFor(name string, pod types.UID, lastCall time.Time) (at time.Time, cause, why string) {
+func (b *backoff) waitsFor(name string, pod types.UID, lastCall time.Time) (at time.Time, cause v1beta1.PodReason, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, f := b.clock(), b.pods[name][pod]

@@ -156,23 +156,15 @@ func (p *pass) backsOff(v drain.Verdict) bool {
 	}
 	p.outcome.requeueAt(at)
 	if why != "" {
-		p.notEvicted(v.Pod.UID, cause, why)
+		p.outcome.Refuse(v.Pod.UID, cause, why)
 	}
 	return true
-}
-
-// notEvicted notes why a pod was not asked to leave.
-func (p *pass) notEvicted(pod types.UID, cause, why string) {
-	if p.outcome.NotEvicted == nil {
-		p.outcome.NotEvicted = map[types.UID]status.Refusal{}
-	}
-	p.outcome.NotEvicted[pod] = status.Refusal{Reason: cause, Message: why}
 }
 
 // timedOut reports whether the last request to evict a pod timed out.
 func (f *facts) timedOut(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(record.Pending(f.drain()), func(left v1beta1.PodStatus) bool {
-		return left.UID == pod.UID && left.State == v1beta1.PodRefused && left.Reason == evict.CauseTimedOut
+		return left.UID == pod.UID && left.State == v1beta1.PodRefused && left.Reason == v1beta1.PodReasonEvictionTimedOut
 	})
 }
 
@@ -213,7 +205,7 @@ func (p *pass) evicted(ctx context.Context, r evict.Result) {
 		p.Metrics.Busy()
 	}
 	if r.Reason != "" {
-		p.notEvicted(r.Verdict.Pod.UID, r.Cause, r.Reason)
+		p.outcome.Refuse(r.Verdict.Pod.UID, r.Cause, r.Reason)
 	}
 	if r.RetryAfter > 0 {
 		p.outcome.requeueAt(p.facts.now.Add(r.RetryAfter))

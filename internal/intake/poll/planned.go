@@ -60,7 +60,7 @@ func (l *Deduper) isForgotten(ctx context.Context, record *v1beta1.Interruption,
 // durable.
 func (l *Deduper) doneAt(record *v1beta1.Interruption, n *notice.Notice) time.Time {
 	if record != nil {
-		return notice.Completed(record)
+		return notice.Completed(record.Status.History)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -50,7 +50,7 @@ func openNoticesIn(record *v1beta1.Interruption, source string) []notice.Notice 
 // before the latest completion does not: its withdrawal would reopen the
 // record, or withdraw a newer notice.
 func isOpen(record *v1beta1.Interruption, n *v1beta1.Notice) bool {
-	return !n.Withdrawn && n.ReceivedTime.After(notice.Completed(record))
+	return !n.Withdrawn && n.ReceivedTime.After(notice.Completed(record.Status.History))
 }
 
 // mustWithdraw reports whether a withdrawal has something to withdraw.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
@@ -37,15 +38,6 @@ const (
 	reasonTimedOut = "the request to stop it timed out after 12s, and is repeated; see which admission webhook is slow"
 )
 
-// The causes of pods that were not evicted.
-const (
-	// CauseRefused: the API server refused, because of a budget or a webhook. CauseTimedOut: it did not
-	// answer in time. CauseFailed: the request was not sent, or did not get through.
-	CauseRefused  = "EvictionRefused"
-	CauseTimedOut = "EvictionTimedOut"
-	CauseFailed   = "EvictionFailed"
-)
-
 // Evictor sends requests. Its limits apply to all nodes together.
 type Evictor struct{ limits *limits }
 
@@ -64,9 +56,9 @@ type Result struct {
 	Verdict drain.Verdict
 	// Evicted is set where the API server accepted the request.
 	Evicted bool
-	// Reason is why the pod was not evicted, and Cause the same in one word; empty for a surge that is
-	// retried.
-	Reason, Cause string
+	// Reason is why the pod was not evicted, and Cause the same in one word; empty for a surge that is retried.
+	Reason string
+	Cause  v1beta1.PodReason
 	// Refused is set where a budget refused, Busy where the API server had no time.
 	Refused, Busy bool
 	// RetryAfter is when to retry; zero: with the next pass.
@@ -108,9 +100,9 @@ func (e *Evictor) Send(ctx context.Context, c client.Client, now time.Time, requ
 
 // notSent is the result of a request that the pass did not send.
 func notSent(r Request) Result {
-	result := Result{Verdict: r.Verdict, Reason: reasonFailed, Cause: CauseFailed, RetryAfter: retryNotSent}
+	result := Result{Verdict: r.Verdict, Reason: reasonFailed, Cause: v1beta1.PodReasonEvictionFailed, RetryAfter: retryNotSent}
 	if r.TimedOut { // it stays behind those that have not timed out
-		result.Reason, result.Cause = reasonTimedOut, CauseTimedOut
+		result.Reason, result.Cause = reasonTimedOut, v1beta1.PodReasonEvictionTimedOut
 	}
 	return result
 }
@@ -137,16 +129,16 @@ func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) 
 	case answer.Asked:
 		r.Evicted = true
 	case timedOut:
-		r.Reason, r.Cause, r.Busy = reasonTimedOut, CauseTimedOut, true
+		r.Reason, r.Cause, r.Busy = reasonTimedOut, v1beta1.PodReasonEvictionTimedOut, true
 	case answer.Refused != "":
 		r.Reason, r.Refused = "the API server refused its "+requestNames[v.Step]+": "+answer.Refused, true
-		r.Cause, r.RetryAfter = CauseRefused, RetryRefused
+		r.Cause, r.RetryAfter = v1beta1.PodReasonEvictionRefused, RetryRefused
 	default:
 		if answer.RetryAfter > 0 {
 			r.Busy, r.RetryAfter = true, answer.RetryAfter
 		}
 		if v.Step != drain.StepSurge {
-			r.Reason, r.Cause = reasonFailed, CauseFailed
+			r.Reason, r.Cause = reasonFailed, v1beta1.PodReasonEvictionFailed
 		}
 	}
 	return r, timedOut

@@ -30,7 +30,11 @@ func (u *Update) setConditions(o Outcome) {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":
 		if u.Drain().StartTime == nil && o.Begun {
-			u.Drain().StartTime = u.drainStart(o.MarkedAt)
+			at := MicroTime(u.now) // it identifies the drain
+			if len(u.after.Status.History) == 0 {
+				at = MicroTime(o.MarkedAt) // else the node may have been cordoned for an earlier drain
+			}
+			u.Drain().StartTime = &at
 		}
 		u.setDrained(o)
 	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1beta1.ConditionCordoned): // it has not begun
@@ -70,16 +74,6 @@ func (u *Update) setSubject(o Outcome) {
 		drain.SubjectTime = &at
 	}
 	drain.Kind, drain.Subject = d.Notice.Kind, d.About
-}
-
-// drainStart is when a drain begins: when the node was cordoned, or now where it was
-// cordoned for an earlier drain. The start time identifies the drain.
-func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
-	at := MicroTime(u.now)
-	if len(u.after.Status.History) == 0 {
-		at = MicroTime(cordoned)
-	}
-	return &at
 }
 
 // setCordoned records that the node was marked or restored. The boot id at that time shows later

@@ -35,8 +35,8 @@ func (u *Update) ended(outcome v1beta1.Outcome) v1beta1.HistoryEntry {
 	if d := s.Drain; d != nil && d.Subject != "" {
 		e.Kind, e.Subject = d.Kind, d.Subject
 		if begun := record.SubjectTime(s); !begun.IsZero() {
-			at, pods := MicroTime(begun), d.PodCounts
-			e.StartTime, e.PodCounts = &at, &pods
+			at := MicroTime(begun)
+			e.StartTime, e.PodsTotal, e.PodsMoved, e.PodsLost = &at, d.PodCounts.Total, d.PodCounts.Moved, d.PodCounts.Lost
 		}
 	}
 	return e

@@ -2,8 +2,6 @@ package status
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,18 +19,6 @@ const (
 	// EvictionCacheLag is how long a pod counts as evicted although the cache does not
 	// show that. Then it is evicted again.
 	EvictionCacheLag = 4 * time.Second
-)
-
-// The reasons of pods that are not those of a plan.
-const (
-	// ReasonDeparted: the pod left within its grace. ReasonDepartureUnseen: it went while no controller
-	// ran, so the time is unknown.
-	ReasonDeparted        = "Departed"
-	ReasonDepartureUnseen = "DepartureUnseen"
-	// ReasonInstanceGone: the instance went before the pod. ReasonDeadlinePassed: the pod was still there
-	// when the deadline passed.
-	ReasonInstanceGone   = "InstanceGone"
-	ReasonDeadlinePassed = "DeadlinePassed"
 )
 
 // EvictedUntil is until when a pod counts as evicted although the cache does not show
@@ -63,11 +49,11 @@ func (u *Update) settlePods() {
 			continue
 		case left.State == v1beta1.PodLost: // it was counted as lost already
 		case leftInTime(left, u.pass.Decision.Deadline, u.now):
-			if left.State, left.Reason = v1beta1.PodLeft, ReasonDeparted; !left.Returned { // else its first one is counted
+			if left.State, left.Reason = v1beta1.PodLeft, v1beta1.PodReasonDeparted; !left.Returned { // else its first one is counted
 				gone = append(gone, departure(left, cmp.Or(u.pass.Pods.GoneAt(left.UID), u.now)))
 			}
 		default:
-			left.State, left.Reason, left.Message = v1beta1.PodLost, ReasonDeadlinePassed, "it was still there when the deadline passed"
+			left.State, left.Reason, left.Message = v1beta1.PodLost, v1beta1.PodReasonDeadlinePassed, "it was still there when the deadline passed"
 			lost = append(lost, podName(left))
 		}
 		u.departed = append(u.departed, u.departs(left))
@@ -88,7 +74,7 @@ func (u *Update) departs(left v1beta1.PodStatus) v1beta1.PodStatus {
 	if !at.IsZero() {
 		left.DepartureTime = &metav1.Time{Time: at}
 	} else {
-		left.Reason, left.Message = ReasonDepartureUnseen, "it left while no controller ran"
+		left.Reason, left.Message = v1beta1.PodReasonDepartureUnseen, "it left while no controller ran"
 	}
 	return left
 }
@@ -102,8 +88,7 @@ func leftInTime(left v1beta1.PodStatus, deadline *v1beta1.Deadline, now time.Tim
 	if left.EvictionTime == nil || left.GraceSeconds == nil {
 		return false
 	}
-	end := left.EvictionTime.Add(time.Duration(*left.GraceSeconds) * time.Second)
-	return !end.After(deadline.Time.Time)
+	return !left.EvictionTime.Add(time.Duration(*left.GraceSeconds) * time.Second).After(deadline.Time.Time)
 }
 
 // listPods lists the pods that have to leave, with what the plan says about them.
@@ -118,7 +103,7 @@ func (u *Update) listPods() {
 	for _, v := range u.pass.Pods.Plan.Left() {
 		left, known := was[v.Pod.UID]
 		if left.State == v1beta1.PodLost && !gone { // its Node was deleted, and has registered again
-			left.State, left.Reason, left.Message = v1beta1.PodLeaving, string(v.Cause), Clip(v.Reason) // entry corrects it, unless the cache is stale
+			left.State, left.Reason, left.Message = v1beta1.PodLeaving, v.Cause, Clip(v.Reason) // entry corrects it, unless the cache is stale
 			u.Drain().PodCounts.Lost--
 		}
 		left = u.entry(left, v)
@@ -126,9 +111,11 @@ func (u *Update) listPods() {
 			if left.State != v1beta1.PodLost {
 				lost = append(lost, podName(left))
 			}
-			left.State, left.Reason, left.Message = v1beta1.PodLost, ReasonInstanceGone, "its instance went before it had left"
+			left.State, left.Reason, left.Message = v1beta1.PodLost, v1beta1.PodReasonInstanceGone, "its instance went before it had left"
 		}
-		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Message != left.Message) && !u.isReportedElsewhere(v) {
+		// The condition Ready names the gates, and the start of a successor has an entry of its own.
+		reported := v.Cause == v1beta1.PodReasonGate || v.Pod.Labels[v1beta1.LabelSurged] != ""
+		if v.Step == drain.StepWaits && !reported && (!known || was[v.Pod.UID].Message != left.Message) {
 			held = append(held, left)
 		}
 		list = append(list, left)
@@ -137,15 +124,6 @@ func (u *Update) listPods() {
 	u.recordEach(v1beta1.ReasonEvictionBlocked, held)
 	list = append(list, u.departed...)
 	u.Drain().Pods = list[:min(len(list), MaxPods)]
-}
-
-// isReportedElsewhere reports whether another entry says what a pod waits for: the
-// condition Ready names the gates, and the start of a successor has its own entry.
-func (u *Update) isReportedElsewhere(v drain.Verdict) bool {
-	if v.Pod.Labels[v1beta1.LabelSurged] != "" {
-		return true
-	}
-	return slices.ContainsFunc(u.pass.Pods.Gates, func(g drain.Gate) bool { return strings.Contains(v.Reason, g.Why) })
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
@@ -158,7 +136,7 @@ func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatu
 		left.State == v1beta1.PodRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
 		EvictedUntil(record.Drain(&u.was), pod.UID).After(u.now) && v.Step != drain.StepLeaving: // the cache is stale
 	default:
-		left.State, left.Reason, left.Message = stateOf(v.Step), string(v.Cause), Clip(v.Reason)
+		left.State, left.Reason, left.Message = cmp.Or(states[v.Step], v1beta1.PodWaiting), v.Cause, Clip(v.Reason)
 		if pod.DeletionTimestamp == nil { // its eviction was listed, and the process stopped before the request
 			left.EvictionTime, left.GraceSeconds, left.Overridden = nil, nil, ""
 		}
@@ -167,23 +145,18 @@ func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatu
 		at := metav1.NewTime(v.LastCall)
 		left.LastCallTime = &at
 	}
-	if asked, grace, ok := evictionTime(pod); ok && !isSame(left, asked, grace) {
+	asked, grace, ok := evictionTime(pod)
+	// The two clocks may differ by a second. A correction would cost a write for each node.
+	same := left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace && left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
+	if ok && !same {
 		left.EvictionTime, left.GraceSeconds = &asked, &grace
 	}
 	return left
 }
 
-// stateOf is the state of a pod that must leave.
-func stateOf(step drain.Step) v1beta1.PodState {
-	switch step {
-	case drain.StepSurge:
-		return v1beta1.PodSurging
-	case drain.StepEvict, drain.StepDelete:
-		return v1beta1.PodEvicting
-	case drain.StepLeaving:
-		return v1beta1.PodLeaving
-	}
-	return v1beta1.PodWaiting
+// states are those of pods that must leave; pods with another step wait.
+var states = map[drain.Step]v1beta1.PodState{
+	drain.StepSurge: v1beta1.PodSurging, drain.StepEvict: v1beta1.PodEvicting, drain.StepDelete: v1beta1.PodEvicting, drain.StepLeaving: v1beta1.PodLeaving,
 }
 
 // ownerOf names the controller of a pod; empty: it has none.
@@ -192,13 +165,6 @@ func ownerOf(pod *corev1.Pod) string {
 		return c.Kind + "/" + c.Name
 	}
 	return ""
-}
-
-// isSame reports whether an entry has the eviction time of a pod already, to the second
-// by which the two clocks may differ. A correction would cost a write for each node.
-func isSame(left v1beta1.PodStatus, asked metav1.Time, grace int64) bool {
-	return left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
-		left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
 }
 
 // evictionTime reads when a terminating pod was evicted and its grace: the API server
@@ -221,7 +187,7 @@ func (u *Update) recordLost(names []string, how string) {
 // CountPods makes the counts match the list.
 func (u *Update) CountPods() {
 	pods := &u.Drain().PodCounts
-	pods.Leaving, pods.Waiting = 0, 0
+	*pods = v1beta1.PodCounts{Moved: pods.Moved, Lost: pods.Lost}
 	for _, left := range record.Pending(u.Drain()) {
 		switch {
 		case left.State == v1beta1.PodLost, left.Returned:
@@ -272,7 +238,7 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 func (u *Update) markEvicted(left *v1beta1.PodStatus, v drain.Verdict) {
 	at := metav1.NewTime(u.now)
 	left.EvictionTime, left.GraceSeconds = &at, cmp.Or(v.GraceSeconds, v.Pod.Spec.TerminationGracePeriodSeconds)
-	left.State, left.Reason, left.Message, left.Overridden = v1beta1.PodLeaving, string(v.Cause), Clip(v.Reason), Clip(v.Overrides)
+	left.State, left.Reason, left.Message, left.Overridden = v1beta1.PodLeaving, v.Cause, Clip(v.Reason), Clip(v.Overrides)
 	u.podEvents = append(u.podEvents, podEvent{evictionReason(v), *left, v.Reason})
 }
 
@@ -295,12 +261,11 @@ func (u *Update) applyEvictions(o Outcome) {
 			continue
 		}
 		u.markedEvicted[left.UID] = *left
-		switch v.Step {
-		case drain.StepSurge:
+		if v.Step == drain.StepSurge {
 			at := metav1.NewTime(u.now)
-			left.State, left.Reason, left.Message, left.SurgeTime = v1beta1.PodSurging, string(v.Cause), Clip(v.Reason), &at
+			left.State, left.Reason, left.Message, left.SurgeTime = v1beta1.PodSurging, v.Cause, Clip(v.Reason), &at
 			u.podEvents = append(u.podEvents, podEvent{v1beta1.ReasonSurged, *left, v.Reason})
-		default:
+		} else {
 			u.markEvicted(left, v)
 		}
 	}

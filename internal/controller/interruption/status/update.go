@@ -125,8 +125,19 @@ type Outcome struct {
 	Completed bool
 }
 
-// Refusal is why a pod was not asked to leave: one CamelCase word and a sentence.
-type Refusal struct{ Reason, Message string }
+// Refusal is why a pod was not asked to leave.
+type Refusal struct {
+	Reason  v1beta1.PodReason
+	Message string
+}
+
+// Refuse notes why a pod was not asked to leave.
+func (o *Outcome) Refuse(pod types.UID, reason v1beta1.PodReason, message string) {
+	if o.NotEvicted == nil {
+		o.NotEvicted = map[types.UID]Refusal{}
+	}
+	o.NotEvicted[pod] = Refusal{reason, message}
+}
 
 // NewUpdate begins the update of an Interruption. It writes into the object. A notice
 // that comes after an earlier interruption of the same instance was completed begins a
