@@ -202,9 +202,8 @@ func (u *Update) CountPods() {
 
 // podEvent is an event about a pod that its entry shows already.
 type podEvent struct {
-	reason string
-	left   v1beta1.PodStatus
-	what   string
+	left         v1beta1.PodStatus
+	reason, what string
 }
 
 // pendingPods are the entries of the pods, by UID.
@@ -239,7 +238,7 @@ func (u *Update) markEvicted(left *v1beta1.PodStatus, v drain.Verdict) {
 	at := metav1.NewTime(u.now)
 	left.EvictionTime, left.GraceSeconds = &at, cmp.Or(v.GraceSeconds, v.Pod.Spec.TerminationGracePeriodSeconds)
 	left.State, left.Reason, left.Message, left.Overridden = v1beta1.PodLeaving, v.Cause, Clip(v.Reason), Clip(v.Overrides)
-	u.podEvents = append(u.podEvents, podEvent{evictionReason(v), *left, v.Reason})
+	u.podEvents = append(u.podEvents, podEvent{*left, evictionReason(v), v.Reason})
 }
 
 func evictionReason(v drain.Verdict) string {
@@ -264,7 +263,7 @@ func (u *Update) applyEvictions(o Outcome) {
 		if v.Step == drain.StepSurge {
 			at := metav1.NewTime(u.now)
 			left.State, left.Reason, left.Message, left.SurgeTime = v1beta1.PodSurging, v.Cause, Clip(v.Reason), &at
-			u.podEvents = append(u.podEvents, podEvent{v1beta1.ReasonSurged, *left, v.Reason})
+			u.podEvents = append(u.podEvents, podEvent{*left, v1beta1.ReasonSurged, v.Reason})
 		} else {
 			u.markEvicted(left, v)
 		}
