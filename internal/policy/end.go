@@ -51,7 +51,7 @@ func hasten(f Facts, d Decision, standing []v1beta1.Notice) Decision {
 	by := request.Notice.Deadline
 	switch {
 	case !ok, by == nil, !by.Time.After(f.Now), d.Deadline != nil && !by.Time.Before(&d.Deadline.Time):
-	case !request.drainsNow(): // nobody has approved it
+	case !request.drainsNow(): // it is not approved
 		d.Next = soonest(d.Next, request.ProceedsAt)
 	default:
 		d.Deadline, d.Next = by.DeepCopy(), soonest(d.Next, by.Time.Time)

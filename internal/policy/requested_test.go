@@ -97,7 +97,7 @@ func TestRequestAddsHaste(t *testing.T) {
 		"withdrawn":                              {notices: []v1beta1.Notice{group, by(30*time.Minute, withdrawn)}, want: "Hard 13:00:00"},
 		"without a time":                         {notices: []v1beta1.Notice{group, build("r", notice.KindRequested)}, want: "Hard 13:00:00"},
 		"a newer request has another time":       {notices: []v1beta1.Notice{group, newer, by(30 * time.Minute)}, want: "Estimated 12:40:00"},
-		"nobody has approved the request":        {notices: []v1beta1.Notice{group, by(30 * time.Minute)}, rules: []v1beta1.Rule{approval}, want: "Hard 13:00:00"},
+		"the request is not approved":            {notices: []v1beta1.Notice{group, by(30 * time.Minute)}, rules: []v1beta1.Rule{approval}, want: "Hard 13:00:00"},
 		"earlier than a change in its last hour": {notices: []v1beta1.Notice{change, by(30 * time.Minute)}, want: "Estimated 12:30:00"},
 		"later than a change in its last hour":   {notices: []v1beta1.Notice{change, by(55 * time.Minute)}, want: "Hard 12:50:00"},
 		"the instance goes before it":            {notices: []v1beta1.Notice{group, spot(), by(30 * time.Minute)}, want: "Hard 12:02:00"},
