@@ -20,6 +20,9 @@ var namesParts = []struct{ title, text, prefixes string }{
 	{"Phases", "The phase of an Interruption. It is empty until the first decision.", "Phase"},
 	{"Conditions", "`Ready` and `Accepted` are on several kinds. `kubectl describe` shows the reason and the message of each.", "Condition"},
 	{"Reasons", "Reasons of conditions, entries of the time line, and Kubernetes Events. [Log lines and Events](logs-and-events.md) has those to search for.", "Reason"},
+	{"States of pods", "`status.drain.pods[].state` of an Interruption.", "PodWaiting PodSurging PodEvicting PodRefused PodLeaving PodLeft PodLost"},
+	{"Reasons of pods", "`status.drain.pods[].reason` of an Interruption. The message says the same in a sentence.", "PodReason"},
+	{"Outcomes", "`status.history[].outcome` of an Interruption.", "Outcome"},
 	{"Labels, annotations and taints", "Lifeboat sets or reads these on nodes, pods and other objects.", "Taint Annotation Label Finalizer"},
 }
 
