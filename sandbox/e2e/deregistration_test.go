@@ -153,7 +153,7 @@ func (b *balancer) untilWaiting(in ec2.Instance) *v1beta1.Interruption {
 		found = record
 		n := 0
 		for _, p := range drainOf(record).Pods {
-			if strings.Contains(p.Reason, "load balancers still send new connections to its instance (target group web)") {
+			if strings.Contains(p.Message, "load balancers still send new connections to its instance (target group web)") {
 				n++
 			}
 		}

@@ -44,26 +44,29 @@ func TestHistoryShowsThatADrainWasTakenOver(t *testing.T) {
 	}
 	w.stopped("web-1")
 	w.stopped("web-2")
-	w.settle(20 * time.Minute)
+	w.remove(w.node())
+	for range 5 {
+		w.settle(20 * time.Minute)
+	}
 	wantHistory(t, w, "Requested TakenOver 0/2", "SpotInterruption Completed 2/2")
 }
 
-// A record that is opened again keeps what ended before, and its new drain begins empty.
+// The node outlives two reclaims. The record keeps what ended before, and its new drain begins empty.
 func TestHistoryOutlivesTheNextInterruption(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.stopped("web-1")
 	w.settle(20 * time.Minute)
-	wantHistory(t, w, "SpotInterruption Completed 1/1")
+	wantHistory(t, w, "SpotInterruption Cancelled 1/1")
 	again := spot()
 	again.ID, again.ReceivedTime, again.Time = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second)), metav1.NewTime(w.now)
 	again.Deadline = notice.At(w.now.Add(2*time.Minute), v1beta1.DeadlineHard)
 	w.addNotices(again)
 	w.settle(2 * time.Second)
-	wantHistory(t, w, "SpotInterruption Completed 1/1")
+	wantHistory(t, w, "SpotInterruption Cancelled 1/1")
 	if d := w.record().Status.Drain; d.PodCounts.Moved != 0 || len(d.Pods) != 0 {
 		t.Errorf("the new drain begins with %+v", d)
 	}
 	w.settle(20 * time.Minute)
-	wantHistory(t, w, "SpotInterruption Completed 1/1", "SpotInterruption Completed 0/0")
+	wantHistory(t, w, "SpotInterruption Cancelled 1/1", "SpotInterruption Cancelled 0/0")
 }
