@@ -14,13 +14,13 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.kind`
-// +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.status.decision.action`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Deadline",type=string,format=date-time,JSONPath=`.status.deadline.time`
-// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.drain.pods.total`
-// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.drain.pods.moved`
-// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.drain.pods.waiting`
-// +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.drain.pods.lost`
+// +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.drain.podCounts.lost`
+// +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.status.decision.action`,priority=1
+// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.drain.podCounts.total`,priority=1
+// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.drain.podCounts.moved`,priority=1
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.drain.podCounts.waiting`,priority=1
 // +kubebuilder:printcolumn:name="Replacement",type=string,JSONPath=`.status.drain.replacement.phase`,priority=1
 // +kubebuilder:printcolumn:name="Lifecycle Hook",type=string,JSONPath=`.status.lifecycleHooks.message`,priority=1
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.status.decision.policy`,priority=1
