@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
@@ -33,6 +34,19 @@ func (o Origin) String() string {
 		return "" // only a time after the year 9999 cannot be marshalled
 	}
 	return string(text)
+}
+
+// OwnerOf names the controller of a pod, as Kind/Name, and says when the pod was surged. A surged pod has
+// no controller any more; it names the ReplicaSet that it was taken from.
+func OwnerOf(pod *corev1.Pod) (owner string, surged *metav1.Time) {
+	if o, ok := SurgedFrom(pod); ok {
+		at := metav1.NewTime(o.Time.Truncate(time.Second))
+		return "ReplicaSet/" + o.ReplicaSet, &at
+	}
+	if c := metav1.GetControllerOf(pod); c != nil {
+		return c.Kind + "/" + c.Name, nil
+	}
+	return "", nil
 }
 
 // SurgedFrom returns the origin of a pod, and whether the pod was surged and its annotation can

@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,6 +74,9 @@ func (u *Update) departs(left v1beta1.PodStatus) v1beta1.PodStatus {
 	}
 	if !at.IsZero() {
 		left.DepartureTime = &metav1.Time{Time: at}
+		if left.State == v1beta1.PodLeft && left.EvictionTime != nil {
+			left.Message = fmt.Sprintf("it was gone %s after it was asked to stop", at.Sub(left.EvictionTime.Time).Round(time.Second))
+		}
 	} else {
 		left.Reason, left.Message = v1beta1.PodReasonDepartureUnseen, "it left while no controller ran"
 	}
@@ -130,7 +134,8 @@ func (u *Update) listPods() {
 func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatus {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID, left.Returned = pod.Namespace, pod.Name, pod.UID, v.Returned
-	left.Owner, left.SpecGraceSeconds = ownerOf(pod), pod.Spec.TerminationGracePeriodSeconds
+	left.SpecGraceSeconds = pod.Spec.TerminationGracePeriodSeconds
+	left.Owner, left.SurgeTime = drain.OwnerOf(pod)
 	switch {
 	case left.State == v1beta1.PodLost,
 		left.State == v1beta1.PodRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
@@ -157,14 +162,6 @@ func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatu
 // states are those of pods that must leave; pods with another step wait.
 var states = map[drain.Step]v1beta1.PodState{
 	drain.StepSurge: v1beta1.PodSurging, drain.StepEvict: v1beta1.PodEvicting, drain.StepDelete: v1beta1.PodEvicting, drain.StepLeaving: v1beta1.PodLeaving,
-}
-
-// ownerOf names the controller of a pod; empty: it has none.
-func ownerOf(pod *corev1.Pod) string {
-	if c := metav1.GetControllerOf(pod); c != nil {
-		return c.Kind + "/" + c.Name
-	}
-	return ""
 }
 
 // evictionTime reads when a terminating pod was evicted and its grace: the API server
@@ -261,8 +258,7 @@ func (u *Update) applyEvictions(o Outcome) {
 		}
 		u.markedEvicted[left.UID] = *left
 		if v.Step == drain.StepSurge {
-			at := metav1.NewTime(u.now)
-			left.State, left.Reason, left.Message, left.SurgeTime = v1beta1.PodSurging, v.Cause, Clip(v.Reason), &at
+			left.State, left.Reason, left.Message = v1beta1.PodSurging, v.Cause, Clip(v.Reason)
 			u.podEvents = append(u.podEvents, podEvent{*left, v1beta1.ReasonSurged, v.Reason})
 		} else {
 			u.markEvicted(left, v)
