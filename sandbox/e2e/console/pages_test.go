@@ -17,7 +17,7 @@ import (
 
 func TestPagesShowRecordsLive(t *testing.T) {
 	r := &shared
-	now := time.Now()
+	now := time.Now().Truncate(time.Second) // the API keeps whole seconds
 	waits := record("i-0000000000000000b", "ip-10-0-0-2.ec2.internal", now)
 	waits.Status.Phase = v1beta1.PhaseAwaitingApproval
 	waits.Status.Conditions[1].Message = hostile + " \u202e"
