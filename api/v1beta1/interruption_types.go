@@ -209,12 +209,14 @@ type HistoryEntry struct {
 	// +optional
 	Subject string `json:"subject,omitempty"`
 	// Outcome is how it ended.
+	// +required
 	Outcome Outcome `json:"outcome"`
 	// StartTime is when the drain began to serve this reason. It is empty if no drain
 	// began.
 	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 	// EndTime is when it ended.
+	// +required
 	EndTime metav1.MicroTime `json:"endTime"`
 	// PodsTotal is the number of pods that the drain had to move.
 	// +optional

@@ -181,14 +181,14 @@ func TestHeartbeatsAreRepeatedAfterFailures(t *testing.T) {
 			err, tries, ends := fails, 0, time.Time{}
 			for f.Now = start; f.Now.Before(start.Add(timeout)); f.Now = f.Now.Add(time.Second) {
 				f.Seen.Time, f.Deadline = f.Now, notice.At(start.Add(24*time.Hour), v1beta1.DeadlineHard)
-				if s := f.Was; s != nil && s.FailedHeartbeats > 0 && (err == denied || s.FailedHeartbeats > 2) { // as package record says
+				if s := f.Was; s != nil && s.FailedHeartbeats > 0 && (errors.Is(err, denied) || s.FailedHeartbeats > 2) { // as package record says
 					f.Deadline = notice.At(s.ExpiryTime.Add(-early).Truncate(time.Second), v1beta1.DeadlineHard)
 				}
 				d := DecideTermination(f)
 				if f.Was = d.Status; d.Do != Heartbeat {
 					continue
 				}
-				if f.Now.After(start.Add(timeout/2)) && (err == denied || f.Was.FailedHeartbeats > 2) {
+				if f.Now.After(start.Add(timeout/2)) && (errors.Is(err, denied) || f.Was.FailedHeartbeats > 2) {
 					err = nil // it is repaired
 				}
 				tries++

@@ -30,11 +30,7 @@ func (u *Update) setConditions(o Outcome) {
 	case !record.Drains(d.Action), o.Answered != "":
 	case o.Marked != "":
 		if u.Drain().StartTime == nil && o.Begun {
-			at := MicroTime(u.now) // it identifies the drain
-			if len(u.after.Status.History) == 0 {
-				at = MicroTime(o.MarkedAt) // else the node may have been cordoned for an earlier drain
-			}
-			u.Drain().StartTime = &at
+			u.Drain().StartTime = u.drainStart(o.MarkedAt)
 		}
 		u.setDrained(o)
 	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1beta1.ConditionCordoned): // it has not begun
@@ -53,6 +49,16 @@ func (u *Update) setConditions(o Outcome) {
 		reason = v1beta1.ReasonWaiting
 	}
 	u.setCondition(v1beta1.ConditionReady, o.Completed, reason, message)
+}
+
+// drainStart is when a drain begins, which identifies it: when the node was cordoned, or now where it may
+// have been cordoned for an earlier drain.
+func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
+	at := MicroTime(u.now)
+	if len(u.after.Status.History) == 0 {
+		at = MicroTime(cordoned)
+	}
+	return &at
 }
 
 // setSubject notes for which subject the node is marked, cordoned or drained.

@@ -17,8 +17,7 @@ import (
 const (
 	// MaxPods bounds status.drain.pods; a kubelet's default limit is 110.
 	MaxPods = 300
-	// EvictionCacheLag is how long a pod counts as evicted although the cache does not
-	// show that. Then it is evicted again.
+	// EvictionCacheLag is how long a pod counts as evicted without the cache showing it; then it is evicted again.
 	EvictionCacheLag = 4 * time.Second
 )
 
@@ -72,14 +71,14 @@ func (u *Update) departs(left v1beta1.PodStatus) v1beta1.PodStatus {
 	if at.IsZero() && left.State == v1beta1.PodLost {
 		at = u.now
 	}
-	if !at.IsZero() {
-		left.DepartureTime = &metav1.Time{Time: at}
-		if left.State == v1beta1.PodLeft && left.EvictionTime != nil {
-			left.Message = fmt.Sprintf("it was gone %s after it was asked to stop", at.Sub(left.EvictionTime.Time).Round(time.Second))
-		}
-	} else {
+	if at.IsZero() {
 		left.Reason, left.Message = v1beta1.PodReasonDepartureUnseen, "it left while no controller ran"
+		return left
 	}
+	if left.State == v1beta1.PodLeft && left.EvictionTime != nil {
+		left.Message = fmt.Sprintf("it was gone %s after it was asked to stop", at.Sub(left.EvictionTime.Time).Round(time.Second))
+	}
+	left.DepartureTime = &metav1.Time{Time: at}
 	return left
 }
 
@@ -150,8 +149,7 @@ func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatu
 		at := metav1.NewTime(v.LastCall)
 		left.LastCallTime = &at
 	}
-	asked, grace, ok := evictionTime(pod)
-	// The two clocks may differ by a second. A correction would cost a write for each node.
+	asked, grace, ok := evictionTime(pod) // the two clocks may differ by a second, and a correction would cost a write for each node
 	same := left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace && left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
 	if ok && !same {
 		left.EvictionTime, left.GraceSeconds = &asked, &grace
@@ -184,7 +182,7 @@ func (u *Update) recordLost(names []string, how string) {
 // CountPods makes the counts match the list.
 func (u *Update) CountPods() {
 	pods := &u.Drain().PodCounts
-	*pods = v1beta1.PodCounts{Moved: pods.Moved, Lost: pods.Lost}
+	pods.Leaving, pods.Waiting = 0, 0
 	for _, left := range record.Pending(u.Drain()) {
 		switch {
 		case left.State == v1beta1.PodLost, left.Returned:
@@ -206,9 +204,9 @@ type podEvent struct {
 // pendingPods are the entries of the pods, by UID.
 func (u *Update) pendingPods() map[types.UID]*v1beta1.PodStatus {
 	byUID := map[types.UID]*v1beta1.PodStatus{}
-	for i := range u.Drain().Pods {
-		if left := &u.Drain().Pods[i]; record.IsPending(left) {
-			byUID[left.UID] = left
+	for i, left := range u.Drain().Pods {
+		if record.IsPending(&left) {
+			byUID[left.UID] = &u.Drain().Pods[i]
 		}
 	}
 	return byUID
