@@ -104,7 +104,7 @@ func (u *Update) listPods() {
 	var held, list []v1beta1.PodStatus
 	gone := u.pass.Decision.InstanceGone || (u.pass.Node == nil && u.pass.NodeName != "")
 	for _, v := range u.pass.Pods.Plan.Left() {
-		left, known := was[v.Pod.UID]
+		left := was[v.Pod.UID]
 		if left.State == v1beta1.PodLost && !gone { // its Node was deleted, and has registered again
 			left.State, left.Reason, left.Message = v1beta1.PodLeaving, v.Cause, Clip(v.Reason) // entry corrects it, unless the cache is stale
 			u.Drain().PodCounts.Lost--
@@ -118,7 +118,7 @@ func (u *Update) listPods() {
 		}
 		// The condition Ready names the gates, and the start of a successor has an entry of its own.
 		reported := v.Cause == v1beta1.PodReasonGate || v.Pod.Labels[v1beta1.LabelSurged] != ""
-		if v.Step == drain.StepWaits && !reported && (!known || was[v.Pod.UID].Message != left.Message) {
+		if v.Step == drain.StepWaits && !reported && was[v.Pod.UID].Message != left.Message {
 			held = append(held, left)
 		}
 		list = append(list, left)
