@@ -114,7 +114,7 @@ func (b *bookkeeping) checkWorksOn(instance, id string) {
 	b.obliged++
 	if node := b.nodeOf(instance); !node.Spec.Unschedulable {
 		if !b.isQueued(node) {
-			b.run.broken(worksOn, "node %s is schedulable, and %s stands since %s", node.Name, id, b.at(start))
+			b.run.broken(worksOn, "node %s is schedulable, and %s stands since %s: %s, %s", node.Name, id, b.at(start), in.Status.Phase, in.Status.Decision.Message)
 		}
 		return
 	}

@@ -206,7 +206,9 @@ func endOf(n *v1beta1.Notice) (time.Time, bool) {
 // earliestEnd is when the instance goes for the first of the standing notices.
 func (b *bookkeeping) earliestEnd(in *v1beta1.Interruption) (first time.Time, known bool) {
 	for _, n := range b.standing(in) {
-		if at, says := endOf(&n); says && (!known || at.Before(first)) {
+		at, says := endOf(&n)
+		outlived := b.nodeOf(in.Name) != nil && b.run.c.Now().Sub(at) >= 10*time.Minute // nothing more comes of it
+		if says && !outlived && (!known || at.Before(first)) {
 			first, known = at, true
 		}
 	}

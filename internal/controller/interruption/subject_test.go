@@ -381,14 +381,14 @@ func TestLateReclaimBeginsNothing(t *testing.T) {
 	late := spot()
 	late.Deadline = notice.At(start.Add(-30*time.Minute), v1beta1.DeadlineHard)
 	w := newWorld(t, recordOf(late), node("a", instance), pod("web-1"))
-	w.refuses.requests = []string{"patch Interruption status"}
+	w.refuses.requests = []string{"patch status Interruption"}
 	for range 60 {
 		_ = w.pass(time.Second)
 		if w.node().Spec.Unschedulable {
 			t.Fatal("the node is cordoned for a reclaim that it has outlived")
 		}
 	}
-	w.recovers()
+	w.refuses.requests = nil
 	w.settle(time.Minute)
 	if w.record().Status.CompletionTime == nil || len(w.evictions)+len(w.deletions) > 0 {
 		t.Errorf("phase %s, evicted %v, deleted %v", w.record().Status.Phase, w.evictions, w.deletions)
