@@ -238,8 +238,23 @@ type HistoryEntry struct {
 	HandledNotices []string `json:"handledNotices,omitempty"`
 }
 
+// DecisionMode says whether a decision is carried out.
+// +kubebuilder:validation:Enum=Act;Observe
+type DecisionMode string
+
+// The modes of a decision.
+const (
+	// ModeAct: the decision is carried out.
+	ModeAct DecisionMode = "Act"
+	// ModeObserve: the controller runs with mode Observe, and only says what it would do.
+	ModeObserve DecisionMode = "Observe"
+)
+
 // Decision is what the policy decided, and which rule decided it.
 type Decision struct {
+	// Mode says whether the decision is carried out; empty means Act.
+	// +optional
+	Mode DecisionMode `json:"mode,omitempty"`
 	// Action is the action to take.
 	// +kubebuilder:validation:MaxLength=63
 	// +required

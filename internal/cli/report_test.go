@@ -35,7 +35,7 @@ func reported() []client.Object {
 	observed.Name, observed.Spec.InstanceID = "i-0e5f6071829304152", "i-0e5f6071829304152"
 	observed.Status.Kind, observed.Status.Phase = notice.KindSpotInterruption, v1beta1.PhaseScheduled
 	observed.Status.Decision = &v1beta1.Decision{
-		Action: v1beta1.ActionDrain, Replacement: v1beta1.ReplacementBefore, Message: record.ObserveMessage + "Drain: rule 0 of policy web; EC2 takes the instance back",
+		Mode: v1beta1.ModeObserve, Action: v1beta1.ActionDrain, Replacement: v1beta1.ReplacementBefore, Message: record.ObserveMessage + "Drain: rule 0 of policy web; EC2 takes the instance back",
 	}
 
 	old := interruption(spotNotice("n3", 40*24*time.Hour))

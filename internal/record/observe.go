@@ -1,18 +1,11 @@
 package record
 
-import (
-	"strings"
+import "github.com/lifeboat-dev/lifeboat/api/v1beta1"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
-)
-
-// ObserveMessage begins the message of a decision with mode Observe. What mode Act would do follows.
+// ObserveMessage begins the message of a decision with mode Observe, for people. What mode Act would do follows.
 const ObserveMessage = "nothing is done, because the controller runs with mode Observe; with mode Act: "
 
-// Observed returns what mode Act would do about an Interruption that was only observed.
-func Observed(in *v1beta1.Interruption) (would string, only bool) {
-	if in.Status.Decision == nil {
-		return "", false
-	}
-	return strings.CutPrefix(in.Status.Decision.Message, ObserveMessage)
+// IsObserved reports whether an Interruption was only observed.
+func IsObserved(in *v1beta1.Interruption) bool {
+	return in.Status.Decision != nil && in.Status.Decision.Mode == v1beta1.ModeObserve
 }

@@ -27,13 +27,13 @@ func karpenterDoes(kind string) string {
 // compared says, for an Interruption that Lifeboat only observed, what it would have done differently from
 // Karpenter; empty: Lifeboat acted.
 func compared(in *v1beta1.Interruption) string {
-	would, only := record.Observed(in)
-	if !only {
+	if !record.IsObserved(in) {
 		return ""
 	}
 	d := in.Status.Decision
+	text := "Karpenter, on its own nodes: " + karpenterDoes(in.Status.Kind) + ". Lifeboat: " + d.Message
 	if d.Replacement == v1beta1.ReplacementBefore && record.Drains(d.Action) {
-		would += "; on nodes of Karpenter a replacement first"
+		text += "; on nodes of Karpenter a replacement first"
 	}
-	return "Karpenter, on its own nodes: " + karpenterDoes(in.Status.Kind) + ". Lifeboat, with mode Act: " + would
+	return text
 }

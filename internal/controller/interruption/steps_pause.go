@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -24,7 +25,7 @@ func (f *facts) decide(observe bool) (policy.Decision, bool) {
 	})
 	f.pause = pause
 	if observe {
-		d.Message = record.ObserveMessage + d.Message
+		d.Mode, d.Message = v1beta1.ModeObserve, record.ObserveMessage+d.Message
 	}
 	return d, ok
 }
