@@ -151,10 +151,6 @@ func decideOn(f Facts, standing, candidates []v1beta1.Notice) (Decision, bool) {
 	deadline := chosen.due(f, ruling, candidates)
 	starts := chosen.begin(ruling, deadline, f.Now)
 	d.NotBefore = starts.notBefore
-	d.Continues = f.continues(ruling, starts)
-	if !d.Continues {
-		d.Begun = time.Time{}
-	}
 	d.Deadline = harden(ruling, deadline, starts, f.Now)
 	if begins(d.Action) {
 		d.Deadline, d.Next = machineEnd(f, ruling, d.Deadline, standing)
@@ -164,6 +160,10 @@ func decideOn(f Facts, standing, candidates []v1beta1.Notice) (Decision, bool) {
 	d.Approved = approved(f, ruling, standing)
 	agreed := chosen.consent(f, d)
 	d.AwaitsApproval, d.ProceedsAt = agreed.awaited, agreed.proceedsAt
+	d.Continues = f.continues(ruling, starts.notBefore.After(f.Now) || agreed.awaited)
+	if !d.Continues {
+		d.Begun = time.Time{}
+	}
 	d.Message = chosen.message(agreed, starts)
 	return d, true
 }

@@ -94,8 +94,8 @@ func (f *Facts) servesSubject(n v1beta1.Notice) bool {
 }
 
 // continues reports whether the action continues what was begun for the same subject. It does not if the
-// cloud moved the change so far that the action would not have begun yet.
-func (f *Facts) continues(n v1beta1.Notice, starts startTime) bool {
-	moved := starts.notBefore.After(f.Now) && n.Deadline != nil && f.BegunDeadline != nil && n.Deadline.Time.After(f.BegunDeadline.Time.Time)
+// cloud moved the change so far that the action would not have begun yet: it waits for its time or for an approval.
+func (f *Facts) continues(n v1beta1.Notice, waits bool) bool {
+	moved := waits && n.Deadline != nil && f.BegunDeadline != nil && n.Deadline.Time.After(f.BegunDeadline.Time.Time)
 	return f.servesSubject(n) && !moved
 }

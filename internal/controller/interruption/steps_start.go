@@ -97,7 +97,7 @@ func awaitWindow(ctx context.Context, p *pass) (bool, error) {
 // isPostponed reports whether the node was marked, cordoned or drained, and what decides would not have
 // begun yet: the node has to be restored.
 func (f *facts) isPostponed(d policy.Decision) bool {
-	return f.servesAnother(d) && d.NotBefore.After(f.now)
+	return f.servesAnother(d) && (d.NotBefore.After(f.now) || d.AwaitsApproval)
 }
 
 // isRescheduled reports whether the cloud moved the change for which the node was drained or cordoned

@@ -547,3 +547,36 @@ func TestRequestEndsWithItsNode(t *testing.T) {
 		t.Errorf("an hour after its node went: phase %s", s.Phase)
 	}
 }
+
+// A plan has begun because no one approved it in time, a person asks for the node too, and the plan moves by a week.
+// Then the person withdraws the request: nothing wants the drain any more.
+func TestMovedPlanNeedsItsApprovalAgain(t *testing.T) {
+	open := &v1beta1.Window{Schedule: "0 0 * * *", Duration: metav1.Duration{Duration: 24 * time.Hour}}
+	for name, by := range map[string]time.Time{"by tomorrow": start.Add(24 * time.Hour), "without a time": {}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, recordOf(planned("h1", notice.ActionReboot, start.Add(20*time.Minute))), node("a", instance), pod("web-1"), budget(0),
+				team(func(s *v1beta1.InterruptionPolicySpec) {
+					s.Rules = []v1beta1.Rule{
+						{Kinds: []string{notice.KindScheduledChange}, Action: v1beta1.ActionDrain, Approval: v1beta1.ApprovalRequired, IfUnanswered: v1beta1.UnansweredProceed, Window: open},
+						{Kinds: []string{"*"}, Action: v1beta1.ActionDrain},
+					}
+				}))
+			w.settle(time.Second)
+			w.addNotices(request(by))
+			w.settle(time.Minute)
+			moved := planned("h2", notice.ActionReboot, start.Add(7*24*time.Hour))
+			moved.Time, moved.ReceivedTime = metav1.NewTime(w.now), metav1.NewMicroTime(w.now)
+			w.addNotices(moved)
+			w.settle(time.Minute)
+			if d := record.Drain(&w.record().Status); d.Kind != notice.KindRequested || !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+				t.Fatalf("the request stands: the drain serves %s, cordoned %v", d.Kind, mutate.IsMarked(w.node(), mutate.MarkInterrupted))
+			}
+			w.withdraw("request-1")
+			w.settle(time.Minute)
+			w.settle(time.Minute)
+			if s := w.record().Status; mutate.HasMark(w.node()) {
+				t.Errorf("phase %s, still marked; history %v", s.Phase, historyOf(w))
+			}
+		})
+	}
+}

@@ -145,7 +145,7 @@ func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatu
 			left.EvictionTime, left.GraceSeconds, left.Overridden = nil, nil, ""
 		}
 	}
-	if !v.LastCall.IsZero() {
+	if left.LastCallTime = nil; !v.LastCall.IsZero() { // a deadline may go
 		at := metav1.NewTime(v.LastCall)
 		left.LastCallTime = &at
 	}

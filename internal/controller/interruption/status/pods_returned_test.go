@@ -26,6 +26,7 @@ func TestStateOfPodOfReturnedNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := v1beta1.PodStatus{Namespace: "shop", Name: "db-0", UID: "u", State: "Lost", Message: "its instance went before it had left"}
+			left.LastCallTime = &metav1.Time{Time: now} // of a deadline that is gone
 			if c.evicted > 0 {
 				at := metav1.NewTime(now.Add(-c.evicted))
 				left.EvictionTime = &at
@@ -42,6 +43,9 @@ func TestStateOfPodOfReturnedNode(t *testing.T) {
 			got := u.Drain().Pods[0]
 			if got.State != c.want || got.Message != "waits for its budget" || u.Drain().PodCounts.Lost != 0 {
 				t.Errorf("got %s (%s), %d lost; want %s and none", got.State, got.Message, u.Drain().PodCounts.Lost, c.want)
+			}
+			if got.LastCallTime != nil {
+				t.Errorf("last call at %s, without a deadline", got.LastCallTime)
 			}
 		})
 	}
