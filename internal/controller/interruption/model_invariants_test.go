@@ -59,7 +59,7 @@ func (r *modelRun) checkPass(key string, result reconcile.Result, err error) {
 		}
 	}
 	ready := meta.FindStatusCondition(in.Status.Conditions, v1beta1.ConditionReady)
-	if ready == nil || ready.Message == "" {
+	if (ready == nil || ready.Message == "") && !r.bookkeeping.isAtBarrier(now) {
 		r.fail("%s is not finished and does not say what it waits for", key)
 	}
 	asked := slices.ContainsFunc(in.Spec.Notices, func(n v1beta1.Notice) bool { return n.Kind == notice.KindRequested && !n.Withdrawn })
@@ -165,6 +165,12 @@ func (b *bookkeeping) checkEnd() {
 			}
 		}
 	}
+}
+
+// isAtBarrier reports whether a record may wait, unwritten, for other nodes to be cordoned: the process began
+// again a moment ago.
+func (b *bookkeeping) isAtBarrier(now time.Time) bool {
+	return slices.ContainsFunc(b.troubles, func(t disturbance) bool { return now.Sub(t.to) < barrierTimeout+behind/2 })
 }
 
 // checkUnfinished checks that a record which is not finished long after all deadlines names what it

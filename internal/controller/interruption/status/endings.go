@@ -8,6 +8,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // applyEndings notes that the drain of a node ended, because it was restored.
@@ -60,7 +61,7 @@ func (u *Update) setRescheduled(o Outcome) {
 // endDrain moves the drain to the history: the node lives, or another drain begins.
 func (u *Update) endDrain(outcome v1beta1.Outcome, handled ...string) {
 	s := &u.after.Status
-	if e := u.ended(outcome); e.Subject != "" || len(handled) > 0 {
+	if e := u.ended(outcome); e.StartTime != nil || record.Cordoned(s) || len(handled) > 0 { // a mark alone is no work
 		u.addHistory(e, handled...)
 	}
 	s.Drain = nil

@@ -46,3 +46,14 @@ func TestHistoryKeepsHandledNoticesAsLongAsTheSpecHasThem(t *testing.T) {
 		t.Errorf("handled %s", got)
 	}
 }
+
+// A node was only marked as at risk, and the mark is taken back in each pass: that is no reason for an entry, or for a write.
+func TestMarkAloneIsNoHistory(t *testing.T) {
+	in := &v1beta1.Interruption{}
+	in.Status.Drain = &v1beta1.DrainStatus{Kind: notice.KindSpotInterruption, Subject: notice.KindSpotInterruption}
+	u := NewUpdate(in, time.Now())
+	u.endDrain(v1beta1.OutcomeReleased)
+	if got := u.Status().History; len(got) != 0 {
+		t.Errorf("history %+v", got)
+	}
+}
