@@ -10,7 +10,7 @@ import (
 // sources update the same object.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=int
+// +kubebuilder:resource:scope=Cluster,shortName=lbint
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.kind`

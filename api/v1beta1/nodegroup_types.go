@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="a NodeGroup's name is the value of a label of its nodes, and has at most 63 characters: choose a shorter name, and write the group's name to spec.autoScalingGroup"
-// +kubebuilder:resource:scope=Cluster,shortName=ng
+// +kubebuilder:resource:scope=Cluster,shortName=lbng
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.status.group`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
