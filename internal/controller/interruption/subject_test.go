@@ -580,3 +580,39 @@ func TestMovedPlanNeedsItsApprovalAgain(t *testing.T) {
 		})
 	}
 }
+
+// A plan has begun a drain. Then the policy says that a person must approve, and that the node is only cordoned: it is
+// restored once, and the record is quiet.
+func TestReleasedNodeIsNotReleasedAgain(t *testing.T) {
+	rule := func(r v1beta1.Rule) v1beta1.InterruptionPolicySpec {
+		r.Kinds = []string{"*"}
+		return v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{r}}
+	}
+	policy := team(func(s *v1beta1.InterruptionPolicySpec) { s.Rules = rule(v1beta1.Rule{Action: v1beta1.ActionDrain}).Rules })
+	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), budget(0), policy)
+	w.settle(time.Second)
+	if !w.node().Spec.Unschedulable {
+		t.Fatal("the drain has not begun")
+	}
+	live := policy.DeepCopy()
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(policy), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Rules = rule(v1beta1.Rule{Action: v1beta1.ActionCordon, Approval: v1beta1.ApprovalRequired}).Rules
+	if err := w.client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Generation++
+	w.settle(time.Second)
+	w.settle(time.Second)
+	if record.Cordoned(&w.record().Status) != w.node().Spec.Unschedulable {
+		t.Errorf("the condition says that the node is cordoned: %v; it is: %v", record.Cordoned(&w.record().Status), w.node().Spec.Unschedulable)
+	}
+	before := w.record().ResourceVersion
+	for range 5 {
+		w.settle(time.Second)
+	}
+	if after := w.record().ResourceVersion; after != before {
+		t.Errorf("the record is written again and again: history %v", historyOf(w))
+	}
+}

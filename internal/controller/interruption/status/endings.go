@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -20,7 +21,7 @@ func (u *Update) applyEndings(o Outcome) {
 		u.after.Status.Deadline = u.pass.Decision.Deadline
 		u.endDrain(v1beta1.OutcomeReleased)
 	}
-	if o.Released && u.pass.Decision.Action != v1beta1.ActionCordon {
+	if o.Released && (u.pass.Decision.Action != v1beta1.ActionCordon || o.Node == nil || !mutate.IsMarked(o.Node, mutate.MarkInterrupted)) {
 		u.setCondition(v1beta1.ConditionCordoned, false, v1beta1.ReasonNodeRestored, "the deciding notice does not drain the node")
 	}
 }

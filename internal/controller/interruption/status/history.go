@@ -46,6 +46,9 @@ func (u *Update) ended(outcome v1beta1.Outcome) v1beta1.HistoryEntry {
 // nor which notices were handled.
 func (u *Update) addHistory(e v1beta1.HistoryEntry, handled ...string) {
 	s := &u.after.Status
+	if n := len(s.History); n > 0 && len(handled) == 0 && sameEnd(&s.History[n-1], &e) {
+		return
+	}
 	e.HandledNotices = handled
 	s.History = append(slices.Clone(s.History), e)
 	u.pruneHandled()
@@ -59,6 +62,11 @@ func (u *Update) addHistory(e v1beta1.HistoryEntry, handled ...string) {
 	next := &s.History[victim+1]
 	next.HandledNotices = append(slices.Clone(next.HandledNotices), s.History[victim].HandledNotices...)
 	s.History = slices.Delete(s.History, victim, victim+1)
+}
+
+// sameEnd reports whether two entries are about the end of the same drain, which a later pass has repeated.
+func sameEnd(a, b *v1beta1.HistoryEntry) bool {
+	return a.Kind == b.Kind && a.Subject == b.Subject && a.Outcome == b.Outcome && a.StartTime.Equal(b.StartTime)
 }
 
 // pruneHandled keeps of the handled notices those that the spec still has, which bounds the lists as the

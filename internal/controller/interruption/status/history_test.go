@@ -21,7 +21,10 @@ func TestFullHistoryForgetsNeitherTheLastEndNorHandledNotices(t *testing.T) {
 	u.addHistory(v1beta1.HistoryEntry{Outcome: v1beta1.OutcomeHandled, EndTime: MicroTime(now)}, "first")
 	u.addHistory(v1beta1.HistoryEntry{Outcome: v1beta1.OutcomeCompleted, EndTime: MicroTime(now)}, "second")
 	for i := range 40 {
-		u.addHistory(v1beta1.HistoryEntry{Outcome: v1beta1.OutcomePostponed, EndTime: MicroTime(now.Add(time.Duration(i) * time.Hour))})
+		at := MicroTime(now.Add(time.Duration(i) * time.Hour))
+		postponed := v1beta1.HistoryEntry{Outcome: v1beta1.OutcomePostponed, StartTime: &at, EndTime: at}
+		u.addHistory(postponed)
+		u.addHistory(postponed) // by a pass that repeats the end
 	}
 	s := u.Status()
 	if len(s.History) != maxHistory {
