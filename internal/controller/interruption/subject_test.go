@@ -588,7 +588,9 @@ func TestReleasedNodeIsNotReleasedAgain(t *testing.T) {
 		r.Kinds = []string{"*"}
 		return v1beta1.InterruptionPolicySpec{Rules: []v1beta1.Rule{r}}
 	}
-	policy := team(func(s *v1beta1.InterruptionPolicySpec) { s.Rules = rule(v1beta1.Rule{Action: v1beta1.ActionDrain}).Rules })
+	policy := team(func(s *v1beta1.InterruptionPolicySpec) {
+		s.Rules = rule(v1beta1.Rule{Action: v1beta1.ActionDrain}).Rules
+	})
 	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), budget(0), policy)
 	w.settle(time.Second)
 	if !w.node().Spec.Unschedulable {
