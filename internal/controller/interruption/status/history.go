@@ -2,6 +2,9 @@ package status
 
 import (
 	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -79,4 +82,13 @@ func (u *Update) pruneHandled() {
 		})
 	}
 	u.after.Status.History = history
+}
+
+// instant is a time of the API with whole seconds; nil: zero.
+func instant(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := metav1.NewTime(t)
+	return &at
 }

@@ -145,9 +145,8 @@ func (u *Update) entry(left v1beta1.PodStatus, v drain.Verdict) v1beta1.PodStatu
 			left.EvictionTime, left.GraceSeconds, left.Overridden = nil, nil, ""
 		}
 	}
-	if left.LastCallTime = nil; !v.LastCall.IsZero() { // a deadline may go
-		at := metav1.NewTime(v.LastCall)
-		left.LastCallTime = &at
+	if v.Step != drain.StepLeaving { // a pod that leaves keeps its last call; the deadline of another may go
+		left.LastCallTime = instant(v.LastCall)
 	}
 	asked, grace, ok := evictionTime(pod) // the two clocks may differ by a second, and a correction would cost a write for each node
 	same := left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace && left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
