@@ -23,7 +23,6 @@ var proseRead = map[string]string{
 	"internal/cli/doctor_writes.go:webhookFails":                    "a webhook that fails has the reason InternalError",
 	"internal/cli/doctor_writes.go:withoutDryRun":                   "a webhook without dry runs has the reason BadRequest",
 	"internal/cli/errors.go:isQueueDeny":                            "SQS says only in the message which policy denied a call",
-	"internal/cloud/aws/lifecycle.go:classify":                      "",
 	"internal/controller/interruption/status/timeline.go:groupPods": "the prefix of drills is written in the same file, for people",
 	"internal/controller/sourcehealth/controller.go:kindOf":         "a condition has no field for the kind",
 	"internal/controller/sourcehealth/controller.go:restore":        "a condition has no field for the cause",
