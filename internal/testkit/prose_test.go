@@ -23,12 +23,14 @@ var proseRead = map[string]string{
 	"internal/cli/doctor_writes.go:webhookFails":                    "a webhook that fails has the reason InternalError",
 	"internal/cli/doctor_writes.go:withoutDryRun":                   "a webhook without dry runs has the reason BadRequest",
 	"internal/cli/errors.go:isQueueDeny":                            "SQS says only in the message which policy denied a call",
+	"internal/cloud/aws/lifecycle.go:classifyLifecycle":             "Auto Scaling has no code of its own for an action that is not pending",
 	"internal/controller/interruption/status/timeline.go:groupPods": "the prefix of drills is written in the same file, for people",
 	"internal/controller/sourcehealth/controller.go:kindOf":         "a condition has no field for the kind",
 	"internal/controller/sourcehealth/controller.go:restore":        "a condition has no field for the cause",
 	"internal/intake/apicall/apicall.go:Refusal":                    "CloudTrail names the instance of a call by token only in the message",
 	"internal/intake/imds/policy.go:CheckPolicy":                    "an admission policy is named only in the message of the refusal",
 	"internal/intake/poll/explain.go:Sort":                          "the AWS SDK has no type for missing credentials",
+	"internal/migrate/text.go:syntaxError":                          "the YAML parser gives the line only in its text",
 	"internal/intake/sqs/reach.go:reasonOf":                         "the AWS SDK has no type for missing credentials",
 }
 
