@@ -77,6 +77,24 @@ func TestDepartureIsUnknownWhereNoControllerRan(t *testing.T) {
 	}
 }
 
+// The record says that a pod has left, and the cache of the next leader still shows it.
+func TestPodThatIsShownAgainIsListedOnce(t *testing.T) {
+	in := recordOf(spot())
+	left := pod("web-0")
+	in.Status.Drain = &v1beta1.DrainStatus{Pods: []v1beta1.PodStatus{{
+		Namespace: left.Namespace, Name: left.Name, UID: left.UID, State: v1beta1.PodLeft, Reason: v1beta1.PodReasonDeparted,
+	}}}
+	w := newWorld(t, in, node("a", instance), left, pod("web-1"))
+	w.settle(time.Second)
+	seen := map[string]int{}
+	for _, p := range w.record().Status.Drain.Pods {
+		seen[p.Name]++
+	}
+	if seen["web-0"] != 1 || seen["web-1"] != 1 {
+		t.Errorf("listed %v, want each pod once", seen)
+	}
+}
+
 // The record cannot be written while pods leave. Their departures are those that the controller saw.
 func TestDepartureIsWhenThePodWasMissed(t *testing.T) {
 	names, pods := manyPods(2)

@@ -29,10 +29,7 @@ func wantHistory(t *testing.T, w *world, want ...string) {
 func TestHistoryShowsThatADrainWasTakenOver(t *testing.T) {
 	w := newWorld(t, recordOf(request(time.Time{})), node("a", instance), pod("web-1"), pod("web-2"), budget(0))
 	w.settle(time.Second)
-	reclaim := spot()
-	reclaim.Time, reclaim.ReceivedTime = metav1.NewTime(w.now), metav1.NewMicroTime(w.now)
-	reclaim.Deadline = notice.At(w.now.Add(2*time.Minute), v1beta1.DeadlineHard)
-	w.addNotices(reclaim)
+	w.reclaim()
 	w.settle(time.Second)
 	wantHistory(t, w, "Requested TakenOver 0/2")
 	d := w.record().Status.Drain

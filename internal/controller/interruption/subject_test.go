@@ -35,6 +35,15 @@ func (w *world) withdraw(id string) {
 	}
 }
 
+// reclaim adds the notice of a reclaim in two minutes.
+func (w *world) reclaim() {
+	w.t.Helper()
+	n := spot()
+	n.Time, n.ReceivedTime = metav1.NewTime(w.now), metav1.NewMicroTime(w.now)
+	n.Deadline = notice.At(w.now.Add(2*time.Minute), v1beta1.DeadlineHard)
+	w.addNotices(n)
+}
+
 // request is a person's request to drain the node, by a time if that is not zero.
 func request(by time.Time) v1beta1.Notice {
 	n := requested()
@@ -328,10 +337,7 @@ func TestMarkOfClosedMaintenanceIsRemoved(t *testing.T) {
 func TestReclaimTakesDrainOfRequestOver(t *testing.T) {
 	w := newWorld(t, recordOf(request(time.Time{})), node("a", instance), pod("web-1"), pod("web-2"), budget(0))
 	w.settle(time.Second)
-	reclaim := spot()
-	reclaim.Time, reclaim.ReceivedTime = metav1.NewTime(w.now), metav1.NewMicroTime(w.now)
-	reclaim.Deadline = notice.At(w.now.Add(2*time.Minute), v1beta1.DeadlineHard)
-	w.addNotices(reclaim)
+	w.reclaim()
 	w.settle(time.Second)
 	w.withdraw("request-1")
 	for range 12 {

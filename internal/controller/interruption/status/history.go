@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1beta1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -82,6 +83,17 @@ func (u *Update) pruneHandled() {
 		})
 	}
 	u.after.Status.History = history
+}
+
+// departedOnly are the entries of pods that have left, without those that the plan lists again: after a change of
+// the leader, or of the Node, the cache may show a pod whose end was written. The API server refuses a list with
+// two entries of one pod.
+func departedOnly(departed, planned []v1beta1.PodStatus) []v1beta1.PodStatus {
+	again := map[types.UID]bool{}
+	for i := range planned {
+		again[planned[i].UID] = true
+	}
+	return slices.DeleteFunc(departed, func(p v1beta1.PodStatus) bool { return again[p.UID] })
 }
 
 // instant is a time of the API with whole seconds; nil: zero.

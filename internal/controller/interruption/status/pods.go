@@ -125,7 +125,7 @@ func (u *Update) listPods() {
 	}
 	u.recordLost(lost, "was still there when its instance went")
 	u.recordEach(v1beta1.ReasonEvictionBlocked, held)
-	list = append(list, u.departed...)
+	list = append(list, departedOnly(u.departed, list)...)
 	u.Drain().Pods = list[:min(len(list), MaxPods)]
 }
 
