@@ -60,8 +60,8 @@ test)
 	;;
 race)
 	export CGO_ENABLED=1 # the race detector needs it
-	# Not the smoke test: the lifeboatd that it starts is not built with the detector. Not the model of
-	# the controller: it runs one process at a time, so that the detector finds nothing in it.
+	# Not the smoke test: the lifeboatd that it starts is not built with the detector. Not the model of the
+	# controller: under the detector it takes more than ten minutes, and the other tests run the same code.
 	part units -json -count=1 -short -race -timeout 30m -skip '^TestModel' $(concurrent)
 	part sandbox -C sandbox -json -count=1 -short -race -timeout 30m -skip "^TestFirstVoyage$" $(units) ./scenario
 	nested -short -race
